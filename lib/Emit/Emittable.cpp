@@ -226,6 +226,12 @@ private:
     if (!llvm::is_contained(known, kernel.target))
       refuse(kernel.location, "kernel @" + kernel.symbol + " is for target '" + kernel.target +
                                   "'; known targets are " + alternatives(known));
+    else if (!lookupTarget(kernel.target)->has(Feature::SetMaxNReg) &&
+             (measureOf(kernel, Measure::MathRegisters) ||
+              llvm::any_of(kernel.roles, [](const Role &role) { return role.registers != 0; })))
+      refuse(kernel.location, "kernel @" + kernel.symbol + " hands registers from role to role; target '" +
+                                  kernel.target + "' cannot, '" +
+                                  firstTargetWith(featureBit(Feature::SetMaxNReg))->name + "' can");
   }
 
   /// Of a kernel that has a text else.
@@ -250,7 +256,7 @@ private:
     if (kernel.roles.size() > 2)
       refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.roles.size()) +
                                   " roles; text is made of one, or of one that loads and one that computes");
-    if (kernel.roles.size() == 2)
+    if (kernel.roles.size() == 2 && llvm::any_of(kMeasuresOfRoles, [&](Measure of) { return measureOf(kernel, of); }))
       for (Measure measure : kMeasuresOfRoles)
         if (!measureOf(kernel, measure))
           refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + nameOf(measure));

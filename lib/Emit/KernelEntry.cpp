@@ -357,9 +357,12 @@ void KernelEmitter::emitLoops() {
 
 /// Registers go from those who load to those who compute.
 void KernelEmitter::emitRoles() {
-  line(out, "if (group == 0) {{\n  ptx::setmaxnreg_dec<kLoadRegisters>();\n  load({});\n  return;\n}}",
+  const bool areHandedOver = measureOf(kernel, Measure::MathRegisters).has_value();
+  line(out, "if (group == 0) {{\n{}  load({});\n  return;\n}}",
+       areHandedOver ? "  ptx::setmaxnreg_dec<kLoadRegisters>();\n" : "",
        turns ? std::string("params") + formArgument() : "cta");
-  line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
+  if (areHandedOver)
+    line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
 }
 
 /// The entry of a kernel whose CTAs take one tile after the other.

@@ -79,8 +79,8 @@ static std::unique_ptr<ir::Program> lower(Variant &variant) {
 
 namespace {
 
-/// What may be done with shared memory that is left.
-struct Arrangement {
+/// What lowering finds by trying.
+struct Arranged {
   unsigned querySlots = 1, stagedColumns = 0;
   bool isQueryOverRing = false;
 };
@@ -88,27 +88,35 @@ struct Arrangement {
 } // namespace
 
 /// Lowers the variant so arranged and reads what it takes.
-static std::unique_ptr<ir::Program> lowerAs(Variant &variant, Arrangement arrangement) {
+static std::unique_ptr<ir::Program> lowerAs(Variant &variant, Arranged arranged) {
   Schedule &schedule = variant.schedule;
-  schedule.querySlots = arrangement.querySlots;
-  schedule.stagedColumns = arrangement.stagedColumns;
-  schedule.isQueryOverRing = arrangement.isQueryOverRing;
+  schedule.querySlots = arranged.querySlots;
+  schedule.stagedColumns = arranged.stagedColumns;
+  schedule.isQueryOverRing = arranged.isQueryOverRing;
   return lower(variant);
 }
 
-/// CTAs that take tile after tile: a second slot of Q, so that the next one comes while this one is used, and results
-/// leave through the slot that was read; where that does not fit, half of O has a place through which it leaves.
-static std::unique_ptr<ir::Program> lowerPersistent(Variant &variant) {
+/// How the head dims let CTAs that take tile after tile be arranged, if they do.
+static std::optional<Arranged> arrange(const Problem &problem, Arrangement arrangement) {
   constexpr unsigned kPanelColumns = 64; // of the swizzle's 128 B
-  const unsigned half = variant.problem.headDimV / 2;
-  std::vector<Arrangement> arrangements;
-  if (variant.problem.headDimV <= variant.problem.headDimQK)
-    arrangements.push_back({.querySlots = 2});
-  if (half % kPanelColumns == 0)
-    arrangements.push_back({.stagedColumns = half});
-  for (const Arrangement &arrangement : arrangements)
-    if (auto program = lowerAs(variant, arrangement); program && !exceedsShared(variant))
-      return program;
+  const unsigned half = problem.headDimV / 2;
+  switch (arrangement) {
+  case Arrangement::None:
+    return std::nullopt;
+  case Arrangement::TwoQueries:
+    return problem.headDimV <= problem.headDimQK ? std::optional(Arranged{.querySlots = 2}) : std::nullopt;
+  case Arrangement::HalfOfResults:
+    return half % kPanelColumns == 0 ? std::optional(Arranged{.stagedColumns = half}) : std::nullopt;
+  }
+  llvm_unreachable("an arrangement");
+}
+
+/// The first arrangement of the target's that fits.
+static std::unique_ptr<ir::Program> lowerPersistent(Variant &variant) {
+  for (const Arrangement arrangement : variant.target->policy.arrangements)
+    if (const std::optional<Arranged> arranged = arrange(variant.problem, arrangement))
+      if (auto program = lowerAs(variant, *arranged); program && !exceedsShared(variant))
+        return program;
   return lowerAs(variant, {});
 }
 
@@ -127,9 +135,9 @@ static bool fitsOverRings(const ir::Kernel &kernel) {
 
 /// Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
 static std::unique_ptr<ir::Program> lowerQueryInRegisters(Variant &variant) {
-  constexpr uint64_t kHalfOfAnSm = 48 * 1024; // with no more than this, two CTAs fit an SM of every target
+  const uint64_t halfOfSm = uint64_t(variant.target->policy.halfOfSmKiB) * 1024;
   std::unique_ptr<ir::Program> apart = lowerAs(variant, {});
-  return apart && (variant.schedule.shared.total <= kHalfOfAnSm || !fitsOverRings(*apart->kernels.front()))
+  return apart && (variant.schedule.shared.total <= halfOfSm || !fitsOverRings(*apart->kernels.front()))
              ? std::move(apart)
              : lowerAs(variant, {.isQueryOverRing = true});
 }
@@ -138,7 +146,7 @@ static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
   const Schedule &schedule = variant.schedule;
   if (schedule.grid != Grid::Tiles)
     return lowerPersistent(variant);
-  if (schedule.qIn == OperandPlace::Registers)
+  if (schedule.qIn == OperandPlace::Registers && schedule.roles == Roles::Unified) // else its slot is guarded
     return lowerQueryInRegisters(variant);
   return lowerAs(variant, {});
 }

@@ -29,6 +29,7 @@
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/TextNames.h"
 #include "fagen/Spec/Spec.h"
+#include "fagen/Target/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -83,24 +84,22 @@ private:
     return direction(expand(kernel, end), nameOf(RunValue::RowBegin)) == Direction::NotDecreasing;
   }
 
-  /// The longest tiles first pay where tiles differ; in the plain order fewer heads are worked on at a time. K and V of
-  /// the heads that take turns are to stay in L2, with something left for Q and O; from 64 Ki rows on more of them save
-  /// nothing. Where rows are long, K and V of all heads that are worked on fill L2: fewer of them take turns then, and
-  /// of long sequences all do, so many at a time. Numbers from times on an H200.
+  /// The longest tiles first pay where tiles differ; in the plain order fewer heads are worked on at a time. How many
+  /// take turns is the target's policy.
   void orderTiles() {
-    constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kMostRows = uint64_t(64) << 10;
+    const TargetPolicy &policy = targetOrFirst(kernel.target).policy;
+    const uint64_t cachedBytes = uint64_t(policy.cachedMiB) << 20, mostRows = policy.mostTurnRows;
     uint64_t rowBytes = 0;
     for (const Buffer *ring : ringsFilledBy(load))
       rowBytes += uint64_t(ring->columns) * sizeOf(ring->type);
-    const bool isLong = rowBytes >= 1024;
+    const bool isLong = rowBytes >= policy.longRowBytes;
     kernel.grid.order = TileOrder::LongestFirst;
     TurnOrder &turns = kernel.grid.turns.emplace();
-    turns.rows =
-        kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
-                           "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
+    turns.rows = kernel.addConstant("kTurnRows", int64_t(std::min(cachedBytes / rowBytes / (isLong ? 2 : 1), mostRows)),
+                                    "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
     if (isLong)
-      turns.tiles =
-          kernel.addConstant("kTurnTiles", 32, "heads of so many tiles all take turns, twice as many at a time");
+      turns.tiles = kernel.addConstant("kTurnTiles", policy.longTurnTiles,
+                                       "heads of so many tiles all take turns, twice as many at a time");
   }
 
   void addBuffers() {

@@ -3,6 +3,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Options.h"
 #include "fagen/Spec/Spec.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -14,18 +15,6 @@
 #include <fmt/format.h>
 
 using namespace fagen;
-
-/// A warp group of their own: registers are handed out to groups.
-static constexpr unsigned kLoadWarps = 4;
-
-/// Registers of a thread by role: what the group that loads gives up goes to those that compute. In all no more than
-/// the 65536 of an SM, in units of 8 (PTX ISA, setmaxnreg).
-static void addRegisters(ir::Kernel &kernel, unsigned groups) {
-  constexpr unsigned kMath[] = {256, 240, 160}; // a group may only take more than it begins with
-  const unsigned load = groups < 3 ? 24 : 32, math = kMath[groups - 1];
-  kernel.addConstant("kLoadRegisters", load, "registers of a thread that loads");
-  kernel.addConstant("kMathRegisters", math, "registers of a thread that computes");
-}
 
 /// What the head of the kernel's text says: where it comes from, and what it does.
 static std::vector<std::string> describe(const ir::Kernel &kernel, const Variant &variant) {
@@ -77,7 +66,7 @@ public:
       : kernel(kernel), variant(variant), schedule(schedule) {}
 
   void run() {
-    kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
+    kernel.threads = 32 * (schedule.warps + (isSpecialized ? policy.loadWarps : 0));
     addTile();
     if (isSpecialized)
       addRoles();
@@ -106,10 +95,11 @@ private:
   }
 
   void addRoles() {
-    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, before the others"),
-                                schedule.locationOf("roles")};
+    kernel.options.loadWarps = {
+        kernel.addConstant("kLoadWarps", policy.loadWarps, "warps that load, before the others"),
+        schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
-    addRegisters(kernel, schedule.warps / 4);
+    addRegisters();
     if (schedule.querySlots > 1)
       kernel.options.querySlots = {
           kernel.addConstant("kQuerySlots", schedule.querySlots, "slots of Q, through which results leave"),
@@ -118,6 +108,16 @@ private:
       kernel.options.stagedColumns = {
           kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once"),
           schedule.locationOf("grid")};
+  }
+
+  /// Whole warp groups hand them over, where the target can.
+  void addRegisters() {
+    const unsigned groups = schedule.warps / ir::kGroupWarps;
+    if (!variant.target->has(Feature::SetMaxNReg) || schedule.warps % ir::kGroupWarps != 0 || groups > policy.groups)
+      return;
+    const RoleRegisters &registers = policy.registers[groups - 1];
+    kernel.addConstant("kLoadRegisters", registers.load, "registers of a thread that loads");
+    kernel.addConstant("kMathRegisters", registers.math, "registers of a thread that computes");
   }
 
   /// What warps, splits and threads have of a tile.
@@ -147,6 +147,7 @@ private:
   ir::Kernel &kernel;
   const Variant &variant;
   const Schedule &schedule;
+  const TargetPolicy &policy = variant.target->policy;
   const bool isSpecialized = schedule.roles == Roles::Specialized;
 };
 

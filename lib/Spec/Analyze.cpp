@@ -100,8 +100,11 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
 }
 
 /// Stands for a target that was reported: it admits everything, so that the other checks go on.
-static constexpr TargetInfo kUnknownTarget = {
-    .name = "unknown", .sharedPerBlock = ~0u, .maxRegistersPerThread = ~0u, .features = ~FeatureMask(0)};
+static constexpr TargetInfo kUnknownTarget = {.name = "unknown",
+                                              .sharedPerBlock = ~0u,
+                                              .maxRegistersPerThread = ~0u,
+                                              .features = ~FeatureMask(0),
+                                              .policy = {.groups = 4}};
 
 static void checkKernelNames(const ast::File &file, Diagnostics &diags) {
   StringMap<SMRange> seen;

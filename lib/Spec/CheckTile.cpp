@@ -93,8 +93,8 @@ void VariantChecker::checkKeys() {
 
 /// What one instruction and one box of a bulk copy take, and how registers can be divided.
 void VariantChecker::checkWarpGroupTile() {
-  constexpr unsigned kMostWarps = 12, kWarpRows = 16;
   const MmaInstrInfo &instr = firstMmaInstr(schedule.mma);
+  const unsigned warpRows = instr.slabRows / instr.slabWarps, mostWarps = target.policy.groups * family().unitWarps;
   const bool isWhole = schedule.tileRows % instr.slabRows == 0; // else no warps fit: said already
   if (schedule.tileKeys > instr.nMax)
     add("keys", OptionKey::Tile,
@@ -107,12 +107,12 @@ void VariantChecker::checkWarpGroupTile() {
   };
   if (schedule.keyWarps > 1)
     takes(schedule.rowWarps);
-  else if (schedule.warps > kMostWarps)
+  else if (schedule.warps > mostWarps)
     add("warps", OptionKey::Warps,
         fmt::format("{} warps are not yet supported with {}; it takes 4, 8 or {}", schedule.warps, mmaText(),
-                    kMostWarps));
-  else if (isWhole && schedule.rowWarps * kWarpRows != schedule.tileRows)
-    takes(schedule.tileRows / kWarpRows);
+                    mostWarps));
+  else if (isWhole && schedule.rowWarps * warpRows != schedule.tileRows)
+    takes(schedule.tileRows / warpRows);
 }
 
 } // namespace fagen

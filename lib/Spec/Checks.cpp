@@ -4,6 +4,7 @@
 #include "Hints.h"
 #include "VariantChecker.h"
 
+#include "fagen/Spec/GoesWith.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -31,21 +32,15 @@ std::vector<Finding> VariantChecker::run() {
       checkWarpsOfElements();
     checkKeys();
   }
-  checkOperandPlaces();
-  checkPassNumbers();
-  checkWarpGroups();
-  checkCopy();
+  checkGoesWith();
+  checkColumns();
+  checkUnits();
+  checkBoxes();
   checkRefill();
-  checkRescale();
   checkNoMaximum();
   checkHalfScores();
-  checkGqa();
-  checkSplit();
-  checkCluster();
-  checkSettleApart();
-  checkHalveMasked();
-  checkVector();
-  checkSwizzle();
+  checkInvariantSplit();
+  checkPanels();
   return std::move(findings);
 }
 
@@ -108,85 +103,105 @@ void VariantChecker::checkHeadDim() {
   }
 }
 
-// Where operands live and how reductions cross threads is fixed by the implemented instruction families.
-void VariantChecker::checkOperandPlaces() {
-  if (!known(OptionKey::Mma))
-    return;
-  const bool isCollective = family().isCollective, keepsResults = family().keepsResults;
-  if (isGiven(OptionKey::QIn) && (!isCollective || family().isAsynchronous) && schedule.qIn == OperandPlace::Registers)
-    refuse("operand", OptionKey::QIn, "shared");
-  if (isGiven(OptionKey::PIn) && !keepsResults && schedule.pIn == OperandPlace::Registers)
-    refuse("operand", OptionKey::PIn, "shared");
-  if (isGiven(OptionKey::PIn) && keepsResults && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
-      schedule.pIn == OperandPlace::Shared)
-    refuse("operand", OptionKey::PIn, "registers");
-  if (isGiven(OptionKey::Reduce) && isCollective && schedule.reduce == Reduce::Shared)
-    refuse("operand", OptionKey::Reduce, "warp");
+/// "intra or both"
+static std::string textOf(const OptionInfo &option, ArrayRef<unsigned> numbers) {
+  std::vector<std::string> texts;
+  for (unsigned number : numbers) {
+    OptionValue value;
+    value.number = number;
+    texts.push_back(toText(option, value));
+  }
+  return alternatives(std::vector<StringRef>(texts.begin(), texts.end()));
 }
 
-// Numbers that a pass reads, perhaps one for kernels of one family.
-void VariantChecker::checkPassNumbers() {
-  for (const OptionInfo &option : allOptions()) {
-    if (option.constant.empty() || !known(option.key, OptionKey::Mma))
-      continue;
-    const unsigned number = schedule.number(option.key), columns = number * option.columnsEach;
-    if (known(OptionKey::HeadDim) && columns > problem.headDimQK)
-      add("columns", option.key,
-          fmt::format("{} = {} is {} columns; Q has {} of them", option.name.str(), number, columns,
-                      problem.headDimQK));
-    if (!option.onlyWith.empty() && option.onlyWith != mmaText() && number != option.defaultNumber() &&
-        isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-      refuse(option.name, option.key, option.defaultText);
+std::string VariantChecker::textOf(OptionKey key) const {
+  const OptionInfo &option = optionInfo(key);
+  if (key == OptionKey::Mask)
+    return maskText(problem);
+  return toText(option, option.block == OptionBlock::Problem ? getKey(problem, key) : getKey(schedule, key));
+}
+
+void VariantChecker::checkGoesWith() {
+  const KeyNumbers numbers{target,
+                           [&](OptionKey key) {
+                             if (key == OptionKey::Mask) // a form may hide keys, too
+                               return unsigned(formOf(problem).mask ? Mask::Causal : Mask::None);
+                             return optionInfo(key).block == OptionBlock::Problem ? getKey(problem, key).number
+                                                                                  : getKey(schedule, key).number;
+                           },
+                           [&](OptionKey key) { return known(key) && (known(OptionKey::Mma) || isGiven(key)); },
+                           [&](OptionKey key) { return isGiven(key); }};
+  for (const Clash &clash : findClashes(numbers)) {
+    const std::string value = clash.option->name.str() + " = " + textOf(clash.option->key),
+                      fitting = fagen::textOf(*clash.option, valuesThatFit(clash, numbers));
+    const OptionInfo &other = optionInfo(clash.with);
+    const std::string because = clash.because.empty() ? "" : ", " + clash.because.str();
+    std::string message;
+    if (clash.with != OptionKey::Mma)
+      message = fmt::format("{} goes with {} = {}{}, not with {}{}", value, other.name.str(),
+                            fagen::textOf(other, clash.rule->numbers), because, textOf(clash.with),
+                            fitting.empty() ? "" : "; there it takes " + fitting);
+    else if (because.empty())
+      message = fmt::format("{} is not yet supported with {}; it takes {}", value, mmaText(), fitting);
+    else
+      message = fmt::format("{} does not go with {}{}; it takes {}", value, mmaText(), because, fitting);
+    erase_if(findings, [&](const Finding &earlier) { // what any family takes is said less closely
+      return earlier.check == "value" && earlier.key == clash.option->key;
+    });
+    add(clash.option->name, clash.blamed, std::move(message));
   }
 }
 
-/// A value that is not generated for with this mma; `accepted` is closer than what any mma takes.
-void VariantChecker::refuse(StringRef check, OptionKey key, StringRef accepted) {
-  const OptionInfo &option = optionInfo(key);
-  erase_if(findings, [&](const Finding &earlier) { return earlier.check == "value" && earlier.key == key; });
-  add(check, key,
-      fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
-                  toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
+/// Slices of Q that a pass takes: no more than there are.
+void VariantChecker::checkColumns() {
+  for (const OptionInfo &option : allOptions()) {
+    if (option.constant.empty() || !known(option.key, OptionKey::HeadDim))
+      continue;
+    const unsigned number = schedule.number(option.key), columns = number * option.columnsEach;
+    if (columns > problem.headDimQK)
+      add("columns", option.key,
+          fmt::format("{} = {} is {} columns; Q has {} of them", option.name.str(), number, columns,
+                      problem.headDimQK));
+  }
 }
 
-// A kernel of asynchronous products is of one kind: bulk copies by warps of their own, waited for at mbarriers.
-void VariantChecker::checkWarpGroups() {
-  if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    return;
-  const bool isAsynchronous = family().isAsynchronous;
-  if (isGiven(OptionKey::Roles) && (schedule.roles == Roles::Specialized) != isAsynchronous)
-    refuse("roles", OptionKey::Roles, isAsynchronous ? "specialized" : "unified");
-  if (isGiven(OptionKey::Grid) && !isAsynchronous && schedule.grid != Grid::Tiles)
-    refuse("grid", OptionKey::Grid, "tiles");
-  if (isGiven(OptionKey::Grid) && isAsynchronous && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
-      formOf(problem).mask)
-    add("grid", OptionKey::Grid,
-        fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles, longest_first",
-                    maskText(problem)));
-  if (isGiven(OptionKey::Overlap) && !isAsynchronous && schedule.overlap != Overlap::None)
-    refuse("overlap", OptionKey::Overlap, "none");
-  if (!isAsynchronous)
-    return;
-  if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.warps == 4 &&
-      (schedule.overlap == Overlap::Both || schedule.overlap == Overlap::Pingpong))
-    add("overlap", OptionKey::Overlap,
-        fmt::format("overlap = {} needs at least 8 warps: one warp group has nobody to take turns with",
-                    toString(schedule.overlap).str()));
-  if (isGiven(OptionKey::Refill) && schedule.refill != Refill::Split)
-    refuse("refill", OptionKey::Refill, "split");
-  if (isGiven(OptionKey::Barriers) && schedule.barriers != BarrierPolicy::Minimal)
-    refuse("barriers", OptionKey::Barriers, "minimal");
-  if (known(OptionKey::Tile, OptionKey::Warps))
-    checkWarpGroupTile();
-}
-
-void VariantChecker::checkCopy() {
-  if (!known(OptionKey::Mma) || !isGiven(OptionKey::Copy) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) ||
+// A bulk copy brings boxes of at most 256 rows, of whole panels: 64 columns, or 32 where those do not divide. Who loads
+// is not there for the barriers of warps that merge what they have of a row.
+void VariantChecker::checkBoxes() {
+  constexpr unsigned kMostRows = 256, kPanelColumns = 32;
+  if (!known(OptionKey::Copy, OptionKey::Mma) || schedule.copy != Copy::Tma || family().unitWarps > 1 ||
       !isOnTarget(OptionKey::Copy, unsigned(schedule.copy)))
     return;
-  const bool isAsynchronous = family().isAsynchronous;
-  if ((schedule.copy == Copy::Tma) != isAsynchronous)
-    refuse("copy", OptionKey::Copy, isAsynchronous ? "tma" : "ld_st or cp_async");
+  if (known(OptionKey::Tile) && std::max(schedule.tileRows, schedule.tileKeys) > kMostRows)
+    add("keys", OptionKey::Tile,
+        fmt::format("copy = tma brings at most {} rows at once, not {}", kMostRows,
+                    std::max(schedule.tileRows, schedule.tileKeys)));
+  if (known(OptionKey::Tile, OptionKey::Warps) && schedule.keyWarps > 1)
+    add("warps", OptionKey::Warps,
+        fmt::format("{} warps for {} query rows are not yet supported with copy = tma, {} side by side over keys; it "
+                    "takes {}",
+                    schedule.warps, schedule.tileRows, schedule.keyWarps, schedule.rowWarps));
+  for (unsigned headDim : {problem.headDimQK, problem.headDimV})
+    if (known(OptionKey::HeadDim) && headDim % kPanelColumns != 0) {
+      add("head_dim", OptionKey::HeadDim,
+          fmt::format("head_dim {} is not a multiple of {}, which copy = tma needs; the nearest are {} and {}", headDim,
+                      kPanelColumns, headDim / kPanelColumns * kPanelColumns,
+                      (headDim / kPanelColumns + 1) * kPanelColumns));
+      return;
+    }
+}
+
+/// Warps that issue products together.
+void VariantChecker::checkUnits() {
+  if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) || family().unitWarps == 1)
+    return;
+  if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.warps == family().unitWarps &&
+      (schedule.overlap == Overlap::Both || schedule.overlap == Overlap::Pingpong))
+    add("overlap", OptionKey::Overlap,
+        fmt::format("overlap = {} needs at least {} warps: one warp group has nobody to take turns with",
+                    toString(schedule.overlap).str(), 2 * family().unitWarps));
+  if (known(OptionKey::Tile, OptionKey::Warps))
+    checkWarpGroupTile();
 }
 
 // Copies after Q K^T fill the slot that the step before has left; with one stage that is the one being read.
@@ -195,73 +210,13 @@ void VariantChecker::checkRefill() {
     add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
 }
 
-// Only tensor-core kernels with results in registers leave them to a second launch, and a CTA has one tile and one
-// split.
-void VariantChecker::checkSplit() {
-  if (!known(OptionKey::Split) || !schedule.isSplit())
+void VariantChecker::checkInvariantSplit() {
+  if (!known(OptionKey::Split, OptionKey::Invariant) || schedule.split <= 1 || !problem.invariant)
     return;
-  const std::string split = toText(optionInfo(OptionKey::Split), getKey(schedule, OptionKey::Split));
-  if (known(OptionKey::Mma) && !family().keepsResults)
-    add("split", OptionKey::Split,
-        fmt::format("split = {} is not yet supported with {}; it takes 1", split, mmaText()));
-  if (known(OptionKey::Mma, OptionKey::Grid) && family().isAsynchronous && schedule.grid != Grid::Tiles)
-    add("split", OptionKey::Split,
-        fmt::format("split = {} is not yet supported with grid = {}; it takes 1, or any with grid = tiles", split,
-                    toString(schedule.grid).str()));
-  if (known(OptionKey::Invariant) && problem.invariant && schedule.split != 0)
-    add("split", OptionKey::Split,
-        fmt::format("split = {} divides the keys by their number, and with invariant = on they are divided at fixed "
-                    "places; it takes 1 or auto",
-                    split));
-}
-
-// CTAs of a cluster go through the same key tiles step by step: their tiles of query rows see as many keys.
-void VariantChecker::checkCluster() {
-  const unsigned ctas = schedule.number(OptionKey::Cluster);
-  if (known(OptionKey::Cluster, OptionKey::Mma, OptionKey::Grid) && ctas != 1 && family().isAsynchronous &&
-      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.grid != Grid::Persistent)
-    add("cluster", OptionKey::Cluster,
-        fmt::format(
-            "cluster = {} is not yet supported with grid = {}; it takes 1, or 2 with grid = persistent and no mask",
-            ctas, toString(schedule.grid).str()));
-}
-
-// Only optimistic steps have something that is rare.
-void VariantChecker::checkSettleApart() {
-  if (known(OptionKey::SettleApart, OptionKey::Mma, OptionKey::Rescale) &&
-      schedule.number(OptionKey::SettleApart) != 0 && family().isAsynchronous &&
-      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.rescale != RescalePolicy::Optimistic)
-    add("settle_apart", OptionKey::SettleApart,
-        fmt::format("settle_apart = 1 goes with rescale = optimistic, not with {}", toString(schedule.rescale).str()));
-}
-
-// Only rotated steps have a first one, which stands alone.
-void VariantChecker::checkHalveMasked() {
-  if (known(OptionKey::HalveMasked, OptionKey::Mma, OptionKey::Overlap) &&
-      schedule.number(OptionKey::HalveMasked) != 0 && family().isAsynchronous &&
-      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.overlap != Overlap::Intra &&
-      schedule.overlap != Overlap::Both)
-    add("halve_masked", OptionKey::HalveMasked,
-        fmt::format("halve_masked = 1 goes with overlap = intra or both, not with {}",
-                    toString(schedule.overlap).str()));
-}
-
-// Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be
-// done again while the slots of Q and K are there, and there is something to gain where its softmax runs alongside P V.
-void VariantChecker::checkRescale() {
-  const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
-  if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale != RescalePolicy::Always &&
-      problem.accum == DType::F16)
-    add("rescale", OptionKey::Rescale, given + " with accum = f16 could overflow; it takes always");
-  if (!known(OptionKey::Rescale, OptionKey::Mma) || schedule.rescale != RescalePolicy::Optimistic ||
-      !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    return;
-  if (!family().isAsynchronous)
-    add("rescale", OptionKey::Rescale,
-        fmt::format("{} is not yet supported with {}; it takes always or lazy", given, mmaText()));
-  else if (known(OptionKey::Overlap) && schedule.overlap != Overlap::Intra && schedule.overlap != Overlap::Both)
-    add("rescale", OptionKey::Rescale,
-        fmt::format("{} goes with overlap = intra or both, not with {}", given, toString(schedule.overlap).str()));
+  add("split", OptionKey::Split,
+      fmt::format("split = {} divides the keys by their number, and with invariant = on they are divided at fixed "
+                  "places; it takes 1 or auto",
+                  schedule.split));
 }
 
 // Without a maximum a term is as large as the score says. 2^80 leaves room in f32 for sums over 2^30 keys, and for |V|
@@ -271,10 +226,6 @@ void VariantChecker::checkNoMaximum() {
     return;
   constexpr double kMostBits = 80, kLog2E = 1.4426950408889634;
   const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
-  if (problem.dtype != DType::BF16)
-    add("rescale", OptionKey::Rescale,
-        fmt::format("{} goes with dtype = bf16, whose range is that of f32, not with {}", given,
-                    toString(problem.dtype).str()));
   const form::RealRange score = problem.form ? scoreRange(*problem.form) : form::RealRange{};
   const double bits = std::max(-score.low, score.high) * kLog2E;
   if (!(bits <= kMostBits) || score.mayBeNan || score.mayBePositiveInfinity)
@@ -300,44 +251,12 @@ void VariantChecker::checkHalfScores() {
           mmaText(), maskText(problem)));
 }
 
-// The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.
-void VariantChecker::checkGqa() {
-  if (known(OptionKey::Gqa, OptionKey::Copy) && schedule.gqa == Gqa::Pack && schedule.copy == Copy::Tma &&
-      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    add("gqa", OptionKey::Gqa, "gqa = pack goes with copy = ld_st or cp_async, not with tma");
-}
-
-void VariantChecker::checkVector() {
-  if (!known(OptionKey::Copy, OptionKey::Vector) || schedule.copy == Copy::LdSt || schedule.vectorBytes == 16)
-    return;
-  const bool isBulk = schedule.copy == Copy::Tma;
-  Finding &finding =
-      add("vector", OptionKey::Vector,
-          isBulk ? fmt::format("tma goes with results stored 16 B at a time, not {} B", schedule.vectorBytes)
-                 : fmt::format("cp_async copies 16 B at a time, not {} B", schedule.vectorBytes));
-  if (!isBulk)
-    finding.notes.push_back(
-        {OptionKey::Vector, fmt::format("vector = {} B goes with copy = ld_st", schedule.vectorBytes)});
-}
-
 // The pattern permutes whole chunks of 16 B inside panels of at least two chunks: 16 columns (device/tile/layout.h).
-void VariantChecker::checkSwizzle() {
+void VariantChecker::checkPanels() {
   static constexpr unsigned kPanelColumns = 16;
-  if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma))
+  if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma) || schedule.swizzle != Swizzle::Xor ||
+      firstMmaInstr(schedule.mma).headDimMultiple % kPanelColumns == 0) // the instruction asks for it already
     return;
-  if (isGiven(OptionKey::Swizzle) && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
-      (schedule.swizzle == Swizzle::B128) != family().isAsynchronous)
-    return refuse("swizzle", OptionKey::Swizzle, family().isAsynchronous ? "b128" : "none, xor or pad");
-  if (schedule.swizzle != Swizzle::Xor)
-    return;
-  if (hasOpaqueFragments(family())) {
-    add("swizzle", OptionKey::Swizzle,
-        fmt::format("swizzle = xor has no constant stride from row to row, which {} needs; it takes pad or none",
-                    mmaText()));
-    return;
-  }
-  if (firstMmaInstr(schedule.mma).headDimMultiple % kPanelColumns == 0)
-    return; // the instruction asks for it already
   for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
     if (headDim % kPanelColumns == 0)
       continue;

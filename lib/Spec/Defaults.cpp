@@ -3,45 +3,32 @@
 
 #include "Checks.h"
 
-#include "fagen/Target/MmaInstrs.h"
+#include "fagen/Spec/GoesWith.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
 namespace fagen {
 
-/// Bulk copies next to asynchronous products; else the last of the others that the target has.
-static Copy bestCopy(const TargetInfo &target, Mma mma) {
-  if (mmaFamily(mma).isAsynchronous)
-    return Copy::Tma;
-  Copy best = Copy::LdSt;
-  for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
-    if (target.hasAll(value.needs) && Copy(value.number) != Copy::Tma)
-      best = Copy(value.number);
-  return best;
-}
-
+/// Key by key, each by those that are there.
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
-  auto open = [&](OptionKey key) { return (given & keyBit(key)) == 0; };
-  const MmaFamilyInfo &family = mmaFamily(schedule.mma);
-  const bool isVectorNarrow = schedule.vectorBytes != 16;
-  if (open(OptionKey::Copy))
-    schedule.copy = isVectorNarrow && !family.isAsynchronous ? Copy::LdSt : bestCopy(target, schedule.mma);
-  if (open(OptionKey::Swizzle)) {
-    schedule.swizzle = !family.isCollective         ? Swizzle::None
-                       : hasOpaqueFragments(family) ? Swizzle::Pad
-                       : family.isAsynchronous      ? Swizzle::B128
-                                                    : Swizzle::Xor;
+  KeySet open = 0;
+  for (OptionKey key : keysWithoutDefault())
+    open |= keyBit(key) & ~given;
+  const KeyNumbers numbers{
+      target, [&](OptionKey key) { return getKey(schedule, key).number; },
+      [&](OptionKey key) { return optionInfo(key).block == OptionBlock::Schedule && (open & keyBit(key)) == 0; },
+      [](OptionKey) { return false; }};
+  for (OptionKey key : keysWithoutDefault()) {
+    if ((open & keyBit(key)) == 0)
+      continue;
+    OptionValue value;
+    value.number = bestValue(optionInfo(key), numbers);
+    setKey(schedule, key, value);
+    open &= ~keyBit(key);
   }
-  if (open(OptionKey::Refill))
-    schedule.refill = family.isCollective ? Refill::Split : Refill::Joint;
-  if (open(OptionKey::QIn))
-    schedule.qIn = OperandPlace::Shared;
-  if (open(OptionKey::PIn))
-    schedule.pIn = family.keepsResults ? OperandPlace::Registers : OperandPlace::Shared;
-  if (open(OptionKey::Roles))
-    schedule.roles = family.isAsynchronous ? Roles::Specialized : Roles::Unified;
 }
 
 unsigned splitKeys(const Problem &problem, const Schedule &schedule) {

@@ -381,9 +381,11 @@ void KernelAnalysis::report(ArrayRef<Finding> findings, const ProblemPoint &poin
 //===-- The implicit schedule
 //--------------------------------------------------------------------------------------===//
 
-/// Without bulk copies there are no warp groups either: what the fallback schedule was chosen for does not count then.
-static void leaveWarpGroups(Schedule &schedule) {
-  schedule.mma = fallbackFamily().family;
+/// Without bulk copies nobody loads for others: what the fallback schedule was chosen for does not count then.
+static void leaveBulkCopies(Schedule &schedule) {
+  if (const GoesWith *const copies = mmaFamily(schedule.mma).taken(OptionKey::Copy);
+      copies && !is_contained(copies->numbers, unsigned(schedule.copy)))
+    schedule.mma = fallbackFamily().family;
   schedule.swizzle = Swizzle::Xor;
   schedule.roles = Roles::Unified;
   schedule.overlap = Overlap::None;
@@ -391,16 +393,17 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.exp = Exp::Mufu;
   schedule.expMixed = 0;
   schedule.rescale = RescalePolicy::Always;
-  auto isOfOtherMma = [&](const OptionInfo &option) {
-    return !option.onlyWith.empty() && option.onlyWith != toString(schedule.mma);
+  auto isLost = [&](const OptionInfo &option) {
+    return any_of(option.goesWith,
+                  [&](const GoesWith &rule) { return !is_contained(rule.numbers, getKey(schedule, rule.key).number); });
   };
   erase_if(schedule.locations, [&](const auto &entry) {
     const OptionInfo *option = findOption(OptionBlock::Schedule, entry.first);
     return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "exp", "rescale"}, StringRef(entry.first)) ||
-           (option && isOfOtherMma(*option));
+           (option && isLost(*option));
   });
   for (const OptionInfo &option : allOptions())
-    if (isOfOtherMma(option))
+    if (isLost(option))
       schedule.numbers.erase(option.key);
 }
 
@@ -416,10 +419,11 @@ void KernelAnalysis::addUnaligned() {
     Schedule &schedule = variant.schedule;
     schedule.name = kImplicitSchedule.str();
     schedule.implicit = true;
+    const bool copiedInBulk = schedule.copy == Copy::Tma;
     schedule.copy = Copy::LdSt;
     schedule.vectorBytes = elementBytes(variant.problem.dtype);
-    if (mmaFamily(schedule.mma).isAsynchronous)
-      leaveWarpGroups(schedule);
+    if (copiedInBulk)
+      leaveBulkCopies(schedule);
     erase_if(schedule.locations, [](const auto &entry) { return isImplicitKey(entry.first); });
     variant.scheduleIndex = index;
     variant.tuneChoices.clear();

@@ -33,26 +33,20 @@ private:
   void checkWarpsOfElements();
   void checkWarps();
   void checkKeys();
-  void checkOperandPlaces();
-  void checkPassNumbers();
+  void checkGoesWith();
+  std::string textOf(OptionKey key) const;
+  void checkColumns();
   bool isOnTarget(OptionKey key, unsigned number) const {
     return target.hasAll(optionInfo(key).findValue(number)->needs);
   }
-  void refuse(llvm::StringRef check, OptionKey key, llvm::StringRef accepted);
-  void checkWarpGroups();
+  void checkUnits();
+  void checkBoxes();
   void checkWarpGroupTile();
-  void checkCopy();
   void checkRefill();
-  void checkRescale();
+  void checkInvariantSplit();
   void checkNoMaximum();
   void checkHalfScores();
-  void checkGqa();
-  void checkSplit();
-  void checkCluster();
-  void checkSettleApart();
-  void checkHalveMasked();
-  void checkVector();
-  void checkSwizzle();
+  void checkPanels();
 
   const TargetInfo &target;
   const Problem &problem;

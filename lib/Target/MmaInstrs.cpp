@@ -21,6 +21,11 @@ static const MmaFamilyInfo kMmaFamilies[] = {
 #include "fagen/Target/MmaInstrs.inc"
 };
 
+const GoesWith *MmaFamilyInfo::taken(OptionKey key) const {
+  const auto found = find_if(takes, [&](const GoesWith &values) { return values.key == key; });
+  return found == takes.end() ? nullptr : &*found;
+}
+
 ArrayRef<MmaFamilyInfo> allMmaFamilies() { return kMmaFamilies; }
 
 const MmaFamilyInfo &mmaFamily(Mma family) {

@@ -28,6 +28,11 @@ const TargetInfo *lookupTarget(StringRef name) {
   return found == std::end(kTargets) ? nullptr : found;
 }
 
+const TargetInfo &targetOrFirst(StringRef name) {
+  const TargetInfo *const found = lookupTarget(name);
+  return found ? *found : kTargets[0];
+}
+
 const TargetInfo *firstTargetWith(FeatureMask needs) {
   const TargetInfo *found = find_if(kTargets, [&](const TargetInfo &target) { return target.hasAll(needs); });
   return found == std::end(kTargets) ? nullptr : found;

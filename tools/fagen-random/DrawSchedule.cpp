@@ -181,7 +181,7 @@ Base ScheduleDrawer::drawTile(Mma mma) {
   if (rows > mostRows || random.percent(3)) {
     rows = instr.slabRows * random.between(1, mostRows / instr.slabRows);
     keys = instr.keyMultiple * random.between(1, 6);
-  } else if (random.percent(mmaFamily(mma).isAsynchronous ? 20 : 3)) { // its tiles are wide ones
+  } else if (random.percent(mmaFamily(mma).unitWarps > 1 ? 20 : 3)) { // its tiles are wide ones
     keys = instr.keyMultiple * random.between(1, mostKeys / instr.keyMultiple);
   }
   Base base;
@@ -206,7 +206,7 @@ std::optional<Base> ScheduleDrawer::drawBase(const Subset &subset) {
   if (smallest.empty())
     return std::nullopt;
   const auto ofGroups =
-      find_if(smallest, [](const Base &base) { return mmaFamily(Mma(base.mma.number)).isAsynchronous; });
+      find_if(smallest, [](const Base &base) { return mmaFamily(Mma(base.mma.number)).unitWarps > 1; });
   const Base least = ofGroups != smallest.end() && random.percent(kWgmmaPercent) ? *ofGroups : random.pick(smallest);
   for (unsigned tries = 0; tries != 20; ++tries)
     if (Base base = drawTile(Mma(least.mma.number)); fits(subset, base))
@@ -318,7 +318,11 @@ void ScheduleDrawer::reorder() {
 
 /// Values of other keys go with certain values of these only (cluster with a grid, rescale with an overlap): drawn
 /// first.
-static bool isNeededByOthers(OptionKey key) { return key == OptionKey::Grid || key == OptionKey::Overlap; }
+static bool isNeededByOthers(OptionKey key) {
+  return any_of(allOptions(), [&](const OptionInfo &option) {
+    return any_of(option.goesWith, [&](const GoesWith &rule) { return rule.key == key; });
+  });
+}
 
 void ScheduleDrawer::draw() {
   Subset all;

@@ -1,9 +1,10 @@
-// fagen: what the keys of one variant must satisfy together, stated a second time.
+// fagen: what the keys of one variant must satisfy together: numbers, stated a second time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Rules.h"
 
 #include "fagen/Lower/Lower.h"
+#include "fagen/Spec/GoesWith.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,7 +18,11 @@ namespace {
 /// A schedule at a point, every key with its value.
 class Variant {
 public:
-  Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {}
+  Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {
+    for (OptionKey key : keysWithoutDefault()) // later ones see what was chosen before
+      if (!find(key))
+        chosen[key] = policy(key);
+  }
 
   bool isGiven(OptionKey key) const { return schedule.count(key) != 0; }
   size_t size() const { return schedule.size(); }
@@ -41,7 +46,13 @@ public:
   /// Whether the target has the products; where it has not, nothing else is said of what goes with them.
   bool isOnTarget() const { return point.target->hasAll(optionInfo(OptionKey::Mma).findValue(unsigned(mma()))->needs); }
   const MmaFamilyInfo &family() const { return mmaFamily(mma()); }
-  bool isOfWarpGroups() const { return family().isAsynchronous && isOnTarget(); }
+  bool isOfWarpGroups() const { return family().unitWarps > 1 && isOnTarget(); }
+  /// The same as the compiler's table of rules reads it.
+  template <typename Ask> auto ask(Ask &&question) const {
+    return question(
+        KeyNumbers{*point.target, [&](OptionKey key) { return number(key); }, [](OptionKey) { return true; },
+                   [&](OptionKey key) { return optionInfo(key).block == OptionBlock::Problem || isGiven(key); }});
+  }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
 
   const std::vector<std::string> &names(OptionKey key) const { return find(key)->names; }
@@ -57,6 +68,7 @@ private:
   unsigned policy(OptionKey key) const;
 
   const Values &schedule;
+  std::map<OptionKey, unsigned> chosen;
 };
 
 /// Collects the breaches of one variant.
@@ -72,13 +84,10 @@ private:
   void judgeValues();
   void judgeProducts();
   void judgeWarps();
-  void judgeOperands();
+  void judgeGoesWith();
   void judgePassNumbers();
-  void judgeCopies();
-  void judgeSplit();
-  void judgeSwizzle();
-  void judgeRescale();
-  void judgeWarpGroups();
+  void judgeNumbers();
+  void judgeBoxes();
   void judgeWarpGroupTile();
   void judgeShared();
   void judgePlaces();
@@ -92,36 +101,17 @@ private:
 //===-- Values of all keys
 //-----------------------------------------------------------------------------------------===//
 
-/// Keys that the spec leaves to fagen (docs/Options.md).
+/// Keys that the spec leaves to fagen: the first value of the family that goes with the other keys.
 unsigned Variant::policy(OptionKey key) const {
-  switch (key) {
-  case OptionKey::Copy: {
-    if (family().isAsynchronous)
-      return unsigned(Copy::Tma);
-    if (number(OptionKey::Vector) != 16)
-      return unsigned(Copy::LdSt);
-    unsigned best = unsigned(Copy::LdSt);
-    for (const OptionValueInfo &value : optionInfo(key).values)
-      if (isAvailable(value, *point.target) && Copy(value.number) != Copy::Tma)
-        best = value.number;
-    return best;
-  }
-  case OptionKey::Swizzle:
-    return unsigned(family().isAsynchronous        ? Swizzle::B128
-                    : hasOpaqueFragments(family()) ? Swizzle::Pad
-                    : family().keepsResults        ? Swizzle::Xor
-                                                   : Swizzle::None);
-  case OptionKey::Refill:
-    return unsigned(family().isCollective ? Refill::Split : Refill::Joint);
-  case OptionKey::QIn:
-    return unsigned(OperandPlace::Shared);
-  case OptionKey::PIn:
-    return unsigned(family().keepsResults ? OperandPlace::Registers : OperandPlace::Shared);
-  case OptionKey::Roles:
-    return unsigned(family().isAsynchronous ? Roles::Specialized : Roles::Unified);
-  default:
-    return 0;
-  }
+  const auto found = chosen.find(key);
+  if (found != chosen.end())
+    return found->second;
+  return bestValue(optionInfo(key), {*point.target, [&](OptionKey other) { return number(other); },
+                                     [&](OptionKey other) {
+                                       return optionInfo(other).block == OptionBlock::Schedule &&
+                                              (find(other) || chosen.count(other) != 0);
+                                     },
+                                     [](OptionKey) { return false; }});
 }
 
 /// Defaults by key; null where policy chooses.
@@ -220,8 +210,8 @@ constexpr unsigned kWgmmaRowsOfAWarp = 16;
 
 std::pair<unsigned, unsigned> largestTile(Mma mma) {
   const unsigned most = optionInfo(OptionKey::Tile).max;
-  return mmaFamily(mma).isAsynchronous ? std::pair(kMostWgmmaWarps * kWgmmaRowsOfAWarp, kMostWgmmaKeys)
-                                       : std::pair(most, most);
+  return mmaFamily(mma).unitWarps > 1 ? std::pair(kMostWgmmaWarps * kWgmmaRowsOfAWarp, kMostWgmmaKeys)
+                                      : std::pair(most, most);
 }
 
 static bool canShare(Mma mma, unsigned rows, unsigned warps) {
@@ -234,7 +224,7 @@ static bool canShare(Mma mma, unsigned rows, unsigned warps) {
 }
 
 std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
-  if (mmaFamily(mma).isAsynchronous)
+  if (mmaFamily(mma).unitWarps > 1)
     return {rows / kWgmmaRowsOfAWarp};
   std::vector<unsigned> fitting;
   for (unsigned warps = firstMmaInstr(mma).slabWarps; warps <= optionInfo(OptionKey::Warps).max;
@@ -247,53 +237,34 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //===-- Rules
 //------------------------------------------------------------------------------------------------------===//
 
+/// Whether the key's values, in kernels of families of this kind, may break what stands in the tables.
+static bool mayClash(const OptionInfo &option, bool isOfWarpGroups) {
+  auto asks = [&](const GoesWith &rule) { return !isOfWarpGroups || rule.key != OptionKey::Mma; };
+  return option.block == OptionBlock::Schedule &&
+         (any_of(option.goesWith, asks) ||
+          any_of(option.values, [&](const OptionValueInfo &value) { return any_of(value.goesWith, asks); }) ||
+          any_of(allMmaFamilies(), [&](const MmaFamilyInfo &family) {
+            return (family.unitWarps > 1) == isOfWarpGroups && family.taken(option.key);
+          }));
+}
+
+/// Of numbers, each with a name here; then those of keys whose values go with others' values.
+static std::vector<std::string> namesOfRules() {
+  std::vector<std::string> names{"target", "not-yet", "places"};
+  for (const bool isOfWarpGroups : {false, true}) {
+    const std::string prefix = isOfWarpGroups ? "wgmma-" : "";
+    for (StringRef rule : {"accum", "head-dim", "rows", "warps", "warp-group", "keys", "columns", "shared"})
+      names.push_back(prefix + rule.str());
+    for (const OptionInfo &option : allOptions())
+      if (mayClash(option, isOfWarpGroups))
+        names.push_back(prefix + option.name.str());
+  }
+  return names;
+}
+
 ArrayRef<StringRef> allRules() {
-  static const StringRef kRules[] = {"target",
-                                     "not-yet",
-                                     "accum",
-                                     "head-dim",
-                                     "rows",
-                                     "warps",
-                                     "warp-group",
-                                     "keys",
-                                     "q-in",
-                                     "p-in",
-                                     "pass-number",
-                                     "reduce",
-                                     "copy",
-                                     "refill",
-                                     "rescale",
-                                     "split",
-                                     "vector",
-                                     "swizzle",
-                                     "shared",
-                                     "places",
-                                     "gqa",
-                                     "roles",
-                                     "grid",
-                                     "overlap",
-                                     "wgmma-accum",
-                                     "wgmma-head-dim",
-                                     "wgmma-rows",
-                                     "wgmma-warps",
-                                     "wgmma-warp-group",
-                                     "wgmma-keys",
-                                     "wgmma-q-in",
-                                     "wgmma-p-in",
-                                     "wgmma-pass-number",
-                                     "wgmma-reduce",
-                                     "wgmma-copy",
-                                     "wgmma-refill",
-                                     "wgmma-rescale",
-                                     "wgmma-split",
-                                     "wgmma-vector",
-                                     "wgmma-swizzle",
-                                     "wgmma-shared",
-                                     "wgmma-barriers",
-                                     "wgmma-cluster",
-                                     "wgmma-roles",
-                                     "wgmma-grid",
-                                     "wgmma-overlap"};
+  static const std::vector<std::string> kNames = namesOfRules();
+  static const std::vector<StringRef> kRules(kNames.begin(), kNames.end());
   return kRules;
 }
 
@@ -345,95 +316,48 @@ void Judge::judgeWarps() {
   require(variant.second(OptionKey::Tile) % (instr.keyMultiple * variant.keyWarps()) == 0, "keys", OptionKey::Tile);
 }
 
-void Judge::judgeOperands() {
-  const MmaFamilyInfo &family = variant.family();
-  require((family.isCollective && !family.isAsynchronous) || variant.qIn() == OperandPlace::Shared, "q-in",
-          OptionKey::QIn);
-  require(family.keepsResults || variant.pIn() == OperandPlace::Shared, "p-in", OptionKey::PIn);
-  const bool isHeld = family.keepsResults && (!family.isAsynchronous || variant.isOnTarget());
-  require(!isHeld || variant.pIn() == OperandPlace::Registers, "p-in", OptionKey::PIn);
-  require(!family.isCollective || variant.reduce() == Reduce::Warp, "reduce", OptionKey::Reduce);
+/// Which values go with which stands once, in the tables; here it is only told where they are broken.
+void Judge::judgeGoesWith() {
+  const std::vector<Clash> clashes = variant.ask([](const KeyNumbers &numbers) { return findClashes(numbers); });
+  for (const Clash &clash : clashes)
+    require(false, clash.option->name, clash.blamed);
 }
 
 void Judge::judgePassNumbers() {
-  for (const OptionInfo &option : allOptions()) {
-    if (option.constant.empty())
-      continue;
-    const unsigned number = variant.number(option.key);
-    const bool isOfMma = option.onlyWith.empty() || option.onlyWith == toString(variant.mma()) || !variant.isOnTarget();
-    require(isOfMma || number == option.defaultNumber(), "pass-number", option.key);
-    require(option.columnsEach * number <= variant.number(OptionKey::HeadDim), "pass-number", option.key);
-  }
+  for (const OptionInfo &option : allOptions())
+    if (!option.constant.empty())
+      require(option.columnsEach * variant.number(option.key) <= variant.number(OptionKey::HeadDim), "columns",
+              option.key);
 }
 
-void Judge::judgeCopies() {
-  const bool isAsynchronous = variant.family().isAsynchronous, isBulk = variant.copy() == Copy::Tma;
-  const bool isOnTarget = variant.isOnTarget();
-  const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
-  const bool isCopied = !variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs);
-  require(!isCopied || !isOnTarget || isBulk == isAsynchronous, "copy", OptionKey::Copy);
-  require(variant.copy() == Copy::LdSt || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
-  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || !isBulk || !isOnTarget, "gqa", OptionKey::Gqa);
+/// What keys ask of numbers, and of what no table lists.
+void Judge::judgeNumbers() {
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
-}
-
-/// What CTAs share: the keys of a tile of query rows, or the tiles of K and V.
-void Judge::judgeSplit() {
-  const MmaFamilyInfo &family = variant.family();
-  const unsigned split = variant.number(OptionKey::Split);
-  const bool canSplit = family.keepsResults && (!family.isAsynchronous || variant.grid() == Grid::Tiles);
-  require(split == 1 || canSplit, "split", OptionKey::Split);
-  require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
-  const bool canCluster = !variant.isOfWarpGroups() || variant.grid() == Grid::Persistent;
-  require(variant.number(OptionKey::Cluster) == 1 || canCluster, "cluster", OptionKey::Cluster);
-  const bool canSettle =
-      !variant.isOfWarpGroups() || RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Optimistic;
-  require(variant.number(OptionKey::SettleApart) == 0 || canSettle, "settle_apart", OptionKey::SettleApart);
-  const bool isRotated = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
-  require(variant.number(OptionKey::HalveMasked) == 0 || isRotated || !variant.isOfWarpGroups(), "halve_masked",
-          OptionKey::HalveMasked);
-}
-
-void Judge::judgeSwizzle() {
-  const MmaFamilyInfo &family = variant.family();
-  if (variant.isGiven(OptionKey::Swizzle) && variant.isOnTarget())
-    require((variant.swizzle() == Swizzle::B128) == family.isAsynchronous, "swizzle", OptionKey::Swizzle);
-  if (variant.swizzle() != Swizzle::Xor || variant.isOfWarpGroups())
-    return;
+  require(variant.number(OptionKey::Split) <= 1 || variant.number(OptionKey::Invariant) == 0, "split",
+          OptionKey::Split);
   const bool isWide = variant.number(OptionKey::HeadDim) % 16 == 0 && variant.second(OptionKey::HeadDim) % 16 == 0;
-  require(!hasOpaqueFragments(family) && (isWide || family.isCollective), "swizzle", OptionKey::Swizzle);
-}
-
-void Judge::judgeRescale() {
-  const RescalePolicy policy = RescalePolicy(variant.number(OptionKey::Rescale));
-  require(policy == RescalePolicy::Always || variant.accum() == DType::F32, "rescale", OptionKey::Rescale);
-  require(policy != RescalePolicy::None, "rescale", OptionKey::Rescale); // masks bound no scores
-  const bool runsBesideProducts = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
-  require(policy != RescalePolicy::Optimistic || !variant.isOnTarget() ||
-              (variant.family().isAsynchronous && runsBesideProducts),
-          "rescale", OptionKey::Rescale);
-}
-
-// A schedule of warp groups takes one value each of many keys; no other schedule takes the values that are theirs.
-void Judge::judgeWarpGroups() {
-  if (!variant.isOnTarget())
+  require(variant.swizzle() != Swizzle::Xor || isWide || variant.family().isCollective, "swizzle", OptionKey::Swizzle);
+  require(RescalePolicy(variant.number(OptionKey::Rescale)) != RescalePolicy::None, "rescale",
+          OptionKey::Rescale); // masks bound no scores
+  if (variant.copy() == Copy::Tma)
+    judgeBoxes();
+  if (!variant.isOfWarpGroups())
     return;
-  const Roles roles = Roles(variant.number(OptionKey::Roles));
   const bool turns = variant.overlap() == Overlap::Both || variant.overlap() == Overlap::Pingpong;
-  if (!variant.family().isAsynchronous) {
-    require(roles == Roles::Unified, "roles", OptionKey::Roles);
-    require(variant.grid() == Grid::Tiles, "grid", OptionKey::Grid);
-    require(variant.overlap() == Overlap::None, "overlap", OptionKey::Overlap);
-    return;
-  }
-  require(roles == Roles::Specialized, "roles", OptionKey::Roles);
-  require(variant.refill() == Refill::Split, "refill", OptionKey::Refill);
-  require(BarrierPolicy(variant.number(OptionKey::Barriers)) == BarrierPolicy::Minimal, "barriers",
-          OptionKey::Barriers);
-  require(variant.grid() != Grid::Persistent || Mask(variant.number(OptionKey::Mask)) == Mask::None, "grid",
-          OptionKey::Grid);
   require(!turns || variant.number(OptionKey::Warps) >= 8, "overlap", OptionKey::Overlap);
   judgeWarpGroupTile();
+}
+
+/// What bulk copies bring to warps that multiply by themselves.
+void Judge::judgeBoxes() {
+  const bool isOnTarget =
+      variant.point.target->hasAll(optionInfo(OptionKey::Copy).findValue(unsigned(Copy::Tma))->needs);
+  if (variant.family().unitWarps > 1 || !isOnTarget)
+    return;
+  require(variant.number(OptionKey::Tile) <= 256 && variant.second(OptionKey::Tile) <= 256, "keys", OptionKey::Tile);
+  require(variant.keyWarps() == 1, "warps", OptionKey::Warps);
+  require(variant.number(OptionKey::HeadDim) % 32 == 0 && variant.second(OptionKey::HeadDim) % 32 == 0, "head-dim",
+          OptionKey::HeadDim);
 }
 
 void Judge::judgeWarpGroupTile() {
@@ -445,7 +369,8 @@ void Judge::judgeWarpGroupTile() {
 
 // Copies of K and V together overwrite what a step has read: nobody may issue them before all have done so.
 std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
-  if (family().isAsynchronous || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+  if (Roles(number(OptionKey::Roles)) == Roles::Specialized || qIn() == OperandPlace::Registers ||
+      reduce() == Reduce::Shared || keyWarps() > 1)
     return std::nullopt;
   std::vector<std::vector<StringRef>> places = {{"after_load"}};
   if (!family().keepsResults) // P is handed from the lanes that made it to those that read it
@@ -460,7 +385,8 @@ std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const
 }
 
 void Judge::judgePlaces() {
-  if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At || variant.isOfWarpGroups())
+  if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At ||
+      Roles(variant.number(OptionKey::Roles)) == Roles::Specialized)
     return;
   const auto groups = variant.neededPlaces();
   const std::vector<std::string> &names = variant.names(OptionKey::Barriers);
@@ -488,13 +414,9 @@ std::vector<Breach> Judge::runUnmade() {
   judgeValues();
   judgeProducts();
   judgeWarps();
-  judgeOperands();
+  judgeGoesWith();
   judgePassNumbers();
-  judgeCopies();
-  judgeSplit();
-  judgeSwizzle();
-  judgeRescale();
-  judgeWarpGroups();
+  judgeNumbers();
   judgePlaces();
   return breaches;
 }

@@ -1,9 +1,9 @@
-// fagen: what the keys of one variant must satisfy together, stated a second time.
+// fagen: what the keys of one variant must satisfy together: numbers, stated a second time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// docs/Language.md is the source of these rules, and lib/Spec/Checks.cpp the other statement of them: where the two
-// differ, one of them is wrong, and a run of random specs shows it. Facts of instructions and targets come from the
-// tables; the size of shared memory from the lowered kernel.
+// docs/Language.md is the source of the rules of numbers, and lib/Spec/Checks.cpp the other statement of them: where
+// the two differ, one of them is wrong, and a run of random specs shows it. Which values go with which, and facts of
+// instructions and targets, come from the tables; the size of shared memory from the lowered kernel.
 #pragma once
 
 #include "Model.h"

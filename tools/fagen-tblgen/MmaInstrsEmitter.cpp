@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
+#include "GoesWith.h"
 
 #include "llvm/TableGen/Error.h"
 #include "llvm/TableGen/TableGenBackend.h"
@@ -61,7 +62,7 @@ void emitFamily(raw_ostream &os, const Record &family) {
   ListSeparator separator;
   for (StringRef header : family.getValueAsListOfStrings("Headers"))
     os << separator << quoted(header);
-  os << "}},\n";
+  os << "}, .takes = " << goesWithList(family.getRecords(), family.getValueAsListOfDefs("Values")) << "},\n";
 }
 
 void emitMmaInstrs(RecordKeeper &records, raw_ostream &os) {

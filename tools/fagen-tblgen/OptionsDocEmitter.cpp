@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
+#include "GoesWith.h"
 
 #include "llvm/TableGen/TableGenBackend.h"
 
@@ -48,7 +49,7 @@ std::string defaultText(const Record &option) {
 }
 
 /// * `tma`: the bulk copy engine (needs tma; not yet)
-void emitValue(raw_ostream &os, const Record &value) {
+void emitValue(raw_ostream &os, const Record &option, const Record &value) {
   const Record *argument = value.getValueAsDef("TheArgument");
   os << "* `" << value.getValueAsDef("TheCase")->getValueAsString("Text");
   if (argument->isSubClassOf("Number"))
@@ -60,6 +61,7 @@ void emitValue(raw_ostream &os, const Record &value) {
     os << "; n is " << argument->getValueAsInt("Min") << " to " << argument->getValueAsInt("Max");
   else if (argument->isSubClassOf("Names"))
     os << ": " << codeList(argument->getValueAsListOfStrings("Allowed"));
+  os << goesWithText(option, value);
   for (const Record *feature : value.getValueAsListOfDefs("Needs"))
     os << "; needs a target with `" << feature->getValueAsString("Text") << "`";
   if (value.getValueAsBit("NotYet"))
@@ -71,11 +73,14 @@ void emitOption(raw_ostream &os, const Record &option) {
   os << "\n### " << option.getValueAsString("Key") << "\n\n"
      << option.getValueAsString("Doc") << ".\n\nDefault: " << defaultText(option) << ".\n\n";
   if (typeOf(option) != "Enum") {
-    os << "Values: " << plainValues(option) << ".\n";
+    os << "Values: " << plainValues(option) << ".";
+    if (const std::string rules = goesWithText(option); !rules.empty())
+      os << " Another number than the default " << StringRef(rules).substr(2) << ".";
+    os << "\n";
     return;
   }
   for (const Record *value : option.getValueAsListOfDefs("Values"))
-    emitValue(os, *value);
+    emitValue(os, option, *value);
 }
 
 void emitTargets(raw_ostream &os, const RecordKeeper &records) {

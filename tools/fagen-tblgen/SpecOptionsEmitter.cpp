@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
+#include "GoesWith.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/TableGen/Error.h"
@@ -64,40 +65,44 @@ void emitArgument(raw_ostream &os, const Record &argument) {
   os << "}";
 }
 
-/// {"causal", unsigned(Mask::Causal), "doc", needs, notYet, argument}
-void emitValue(raw_ostream &os, StringRef enumName, const Record &value) {
+/// {"causal", unsigned(Mask::Causal), "doc", needs, notYet, argument, rules}
+void emitValue(raw_ostream &os, const Record &option, const Record &value) {
   const Record *enumCase = value.getValueAsDef("TheCase");
+  const StringRef enumName = option.getValueAsDef("Enum")->getValueAsString("Name");
+  const std::string doc = value.getValueAsString("Doc").str() + goesWithText(option, value);
   os << "     {" << quoted(enumCase->getValueAsString("Text")) << ", unsigned(" << enumName
-     << "::" << enumCase->getValueAsString("Enumerator") << "), " << quoted(value.getValueAsString("Doc")) << ", "
+     << "::" << enumCase->getValueAsString("Enumerator") << "), " << quoted(doc) << ", "
      << featureMask(value.getValueAsListOfDefs("Needs")) << ", " << (value.getValueAsBit("NotYet") ? "true" : "false")
      << ", ";
   emitArgument(os, *value.getValueAsDef("TheArgument"));
-  os << "},\n";
+  os << ", " << goesWithList(option.getRecords(), value.getValueAsListOfDefs("With")) << "},\n";
 }
 
-/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}, "", "", 0}
+/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}, "", {rules}, 0}
 void emitOption(raw_ostream &os, const Record &option) {
   bool problem = option.getValueAsString("Block") == "problem";
   os << "    {OptionKey::" << keyName(option) << ", " << quoted(option.getValueAsString("Key"))
      << ", OptionBlock::" << (problem ? "Problem" : "Schedule")
      << ", OptionType::" << option.getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
-     << quoted(option.getValueAsString("Doc")) << ", " << quoted(option.getValueAsString("Default")) << ", "
-     << (option.getValueAsBit("Required") ? "true" : "false") << ", " << quoted(option.getValueAsString("InName"))
-     << ", " << option.getValueAsInt("Min") << ", " << option.getValueAsInt("Max") << ", "
-     << option.getValueAsInt("MultipleOf") << ", " << (option.getValueAsBit("TakesAuto") ? "true" : "false") << ", {";
+     << quoted(option.getValueAsString("Doc").str() + goesWithText(option)) << ", "
+     << quoted(option.getValueAsString("Default")) << ", " << (option.getValueAsBit("Required") ? "true" : "false")
+     << ", " << quoted(option.getValueAsString("InName")) << ", " << option.getValueAsInt("Min") << ", "
+     << option.getValueAsInt("Max") << ", " << option.getValueAsInt("MultipleOf") << ", "
+     << (option.getValueAsBit("TakesAuto") ? "true" : "false") << ", {";
   std::vector<Record *> values = option.getValueAsListOfDefs("Values");
   if (!values.empty()) {
     os << "\n";
     for (const Record *value : values)
-      emitValue(os, option.getValueAsDef("Enum")->getValueAsString("Name"), *value);
+      emitValue(os, option, *value);
     os << "    ";
   }
   os << "}, {";
   ListSeparator separator;
   for (int64_t allowed : option.getValueAsListOfInts("Allowed"))
     os << separator << allowed;
-  os << "}, " << quoted(option.getValueAsString("Constant")) << ", " << quoted(option.getValueAsString("OnlyWith"))
-     << ", " << option.getValueAsInt("ColumnsEach") << "},\n";
+  os << "}, " << quoted(option.getValueAsString("Constant")) << ", "
+     << goesWithList(option.getRecords(), option.getValueAsListOfDefs("With")) << ", "
+     << option.getValueAsInt("ColumnsEach") << "},\n";
 }
 
 void emitSpecOptions(RecordKeeper &records, raw_ostream &os) {

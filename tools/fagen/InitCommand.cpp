@@ -88,10 +88,11 @@ void InitCommand::readGpu(InitProblem &problem, Diagnostics &diags) const {
   const unsigned sm = named ? named->sm : 0;
   problem.target = ownTargetOf(sm);
   if (!problem.target)
-    diags.error(Location(),
-                "--gpu=" + gpu + " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
-                    "sm_90, or a GPU of these: " + gpuNames([](unsigned sm) { return ownTargetOf(sm) != nullptr; }) +
-                    (sm > 90 ? "; the kernels of sm_89 run on it" : ""));
+    diags.error(
+        Location(),
+        "--gpu=" + gpu + " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
+            "sm_90, sm_120, or a GPU of these: " + gpuNames([](unsigned sm) { return ownTargetOf(sm) != nullptr; }) +
+            (sm > 90 ? "; the kernels of sm_89 run on it" : ""));
 }
 
 void InitCommand::readHeadDim(InitProblem &problem, Diagnostics &diags) const {

@@ -14,6 +14,13 @@ enum class OptionBlock : uint8_t { Problem, Schedule };
 enum class OptionType : uint8_t { Enum, Switch, Integer, Bytes, HeadDim, Tile };
 enum class ArgumentKind : uint8_t { None, Number, Names };
 
+/// What another key must say: one of these values.
+struct GoesWith {
+  OptionKey key;
+  std::vector<unsigned> numbers; ///< in messages in this order
+  llvm::StringRef because;       ///< follows the values in messages; empty: nothing does
+};
+
 /// One value of an enumerated key.
 struct OptionValueInfo {
   llvm::StringRef text;
@@ -24,6 +31,7 @@ struct OptionValueInfo {
   ArgumentKind argument;
   unsigned argumentMin, argumentMax;          ///< of a number
   std::vector<llvm::StringRef> argumentNames; ///< of names
+  std::vector<GoesWith> goesWith;
 };
 
 struct OptionInfo {
@@ -40,7 +48,7 @@ struct OptionInfo {
   std::vector<OptionValueInfo> values; ///< of an enumeration
   std::vector<unsigned> allowed;       ///< of Bytes
   llvm::StringRef constant;            ///< of the kernel, by which a pass gets the number; empty: other code does
-  llvm::StringRef onlyWith;            ///< the one mma that takes another number than the default; empty: any
+  std::vector<GoesWith> goesWith;      ///< of an integer: of numbers other than the default
   unsigned columnsEach;                ///< of Q, which each takes; there may be no more than Q has
 
   /// Of an integer that has a default.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/Spec/SpecOptions.h"
+#include "fagen/Spec/Options.h"
 #include "fagen/Target/Target.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -21,6 +21,10 @@ struct MmaFamilyInfo {
   llvm::StringRef abt, addAbt, ab, addAb, atb, addAtb; ///< device functions; add: to what is there; empty: none
   llvm::StringRef async; ///< what begins the names of ptx functions that fence, commit and wait for products
   std::vector<llvm::StringRef> headers; ///< below <fagen/device/>
+  std::vector<GoesWith> takes; ///< values of keys that kernels are generated for, the best first; not listed: all
+
+  /// Of the key; null: any value.
+  const GoesWith *taken(OptionKey key) const;
 };
 
 /// Of the family, or of the one that specs and IR spell `name`.

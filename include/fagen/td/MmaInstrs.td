@@ -4,6 +4,15 @@
 include "fagen/td/Features.td"
 include "fagen/td/SpecOptions.td"
 
+// The values of a key that kernels of a family are generated for, the best first: it is the default of keys that have
+// none of their own. Keys that a family does not list take any value.
+class Takes<string key, list<string> values, string because = ""> : GoesWith<key, values, because>;
+
+// Products that are complete when they return leave nothing for other work to run under.
+class Complete<list<Takes> more> {
+  list<Takes> All = !listconcat(more, [Takes<"overlap", ["none"]>, Takes<"rescale", ["always", "lazy", "none"]>]);
+}
+
 // What kernels must know of all instructions of a family.
 class MmaFamily<Case family> {
   Case Family = family;
@@ -21,6 +30,7 @@ class MmaFamily<Case family> {
   string AddAtb = "mma_add_atb";
   string Async = "";     // what begins the names of ptx functions that fence, commit and wait for products
   list<string> Headers = ["ops/mma.h"];
+  list<Takes> Values = [];
 }
 
 def ScalarFamily : MmaFamily<MmaScalar> {
@@ -33,6 +43,9 @@ def ScalarFamily : MmaFamily<MmaScalar> {
   let Atb = "";
   let AddAtb = "";
   let Headers = ["ops/scalar.h"];
+  let Values = Complete<[Takes<"copy", ["cp_async", "ld_st"]>, Takes<"refill", ["joint", "split", "late"]>,
+                         Takes<"swizzle", ["none", "xor", "pad"]>, Takes<"q_in", ["shared"]>,
+                         Takes<"p_in", ["shared"]>, Takes<"split", ["1"]>]>.All;
 }
 def WmmaFamily : MmaFamily<MmaWmma> {
   let KeepsResults = 0;
@@ -43,8 +56,16 @@ def WmmaFamily : MmaFamily<MmaWmma> {
   let Atb = "";
   let AddAtb = "";
   let Headers = ["ops/wmma.h"];
+  let Values = Complete<[Takes<"copy", ["cp_async", "ld_st"]>,
+                         Takes<"swizzle", ["pad", "none"], "which needs a constant stride from row to row">,
+                         Takes<"q_in", ["shared", "registers"]>, Takes<"p_in", ["shared"]>,
+                         Takes<"reduce", ["warp"]>, Takes<"split", ["1"]>]>.All;
 }
-def MmaSyncFamily : MmaFamily<MmaMmaSync>;
+def MmaSyncFamily : MmaFamily<MmaMmaSync> {
+  let Values = Complete<[Takes<"copy", ["cp_async", "ld_st", "tma"]>, Takes<"swizzle", ["xor", "none", "pad", "b128"]>,
+                         Takes<"q_in", ["shared", "registers"]>, Takes<"p_in", ["registers"]>,
+                         Takes<"reduce", ["warp"]>]>.All;
+}
 def WgmmaFamily : MmaFamily<MmaWgmma> {
   let Asynchronous = 1;
   let UnitWarps = 4;
@@ -56,6 +77,8 @@ def WgmmaFamily : MmaFamily<MmaWgmma> {
   let AddAtb = "issue_add_atb";
   let Async = "wgmma";
   let Headers = ["ops/mma.h", "ops/wgmma.h"];
+  let Values = [Takes<"copy", ["tma"]>, Takes<"swizzle", ["b128"]>, Takes<"q_in", ["shared"]>,
+                Takes<"p_in", ["registers"]>, Takes<"reduce", ["warp"]>];
 }
 
 // One instruction, or one template of instructions where N varies (NMax > N).

@@ -2,15 +2,52 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Figures are those of the CUDA C++ Programming Guide's table of technical specifications per compute capability.
-// A new GPU is one record here, a policy file where it has a policy of its own, and a test. Blackwell (sm_100, sm_120)
-// takes its place at the end: features are a list, so tcgen05 and cluster launch control become two more of them.
+// A new GPU is one record here, a Policy where it has one of its own, and a test. Blackwell's sm_100 takes its place at the
+// end: features are a list, so tcgen05 and cluster launch control become two more of them.
 
 include "fagen/td/Features.td"
+
+// Registers of a thread of a CTA with so many warp groups that compute: what the group that loads gives up goes to them.
+// In all no more than an SM has, in units of 8; a group may only take more than it begins with (PTX ISA, setmaxnreg).
+class RoleRegisters<int load, int math> {
+  int Load = load;
+  int Math = math;
+}
+
+// What may be done with shared memory that is left where CTAs take tile after tile.
+class Arrangement<string enumerator, string doc> {
+  string Enumerator = enumerator;
+  string Doc = doc;
+}
+def TwoQueries : Arrangement<"TwoQueries",
+    "a second slot of Q: the next one comes while this one is used, and results leave through the slot that was read">;
+def HalfOfResults : Arrangement<"HalfOfResults", "half of O has a place through which it leaves">;
+
+// What passes choose by, where the hardware leaves a choice. The numbers are from times on an H200; targets that were not
+// timed have them, too.
+class Policy {
+  int LoadWarps = 4; // a warp group: registers are handed over by groups
+  list<RoleRegisters> Registers = [RoleRegisters<24, 256>, RoleRegisters<24, 240>, RoleRegisters<32, 160>];
+  int JudgeRegisters = 40; // of a thread that loads and judges tiles, too
+
+  // Order of tiles. K and V of the heads that take turns are to stay in L2, with something left for Q and O; from
+  // MostTurnRows rows on more of them save nothing. Where rows of K and V are long, those of all heads that are worked
+  // on fill L2: fewer of them take turns then, and of sequences of LongTurnTiles tiles all do, so many at a time.
+  int CachedMiB = 32;
+  int MostTurnRows = 65536;
+  int LongRowBytes = 1024;
+  int LongTurnTiles = 32;
+
+  list<Arrangement> Arrangements = [TwoQueries, HalfOfResults]; // the first that fits
+  int HalfOfSmKiB = 48; // of shared memory; with no more than this, two CTAs fit an SM
+}
+def Timed : Policy;
 
 class Target<string name, int sm, list<Feature> features> {
   string Name = name; // as the spec writes it, and as nvcc's -arch takes it
   int Sm = sm;        // compute capability, 10 * major + minor
   list<Feature> Features = features;
+  Policy ThePolicy = Timed;
 
   // The text of a target runs on GPUs from FirstSm to LastSm (0: no end), because it uses only what all of them have.
   // Exact targets are architecture-specific: one compute capability, machine code only, no PTX for newer GPUs.
@@ -63,9 +100,17 @@ class Hopper<string name, list<Feature> more = []>
 
 def SM90 : Hopper<"sm_90">;
 
-def SM90a : Hopper<"sm_90a", [Wgmma]> {
+def SM90a : Hopper<"sm_90a", [Wgmma, SetMaxNReg]> {
   let LastSm = 90;
   let Exact = 1;
+}
+
+// GeForce and workstation boards: the copy engine of sm_90 and the products of sm_80. Text of sm_120 runs on sm_121, too.
+def SM120 : Target<"sm_120", 120, [CpAsync, MmaSync, Fp8, Tma, StMatrix]> {
+  let SharedPerBlock = 101376;
+  let SharedPerSm = 102400;
+  let MaxWarpsPerSm = 48;
+  let MaxBlocksPerSm = 24;
 }
 
 //===-- Rates ----------------------------------------------------------------------------------------------------===//
@@ -150,4 +195,15 @@ def H200 : Gpu<"H200", 90> {
   let UnmaskedVariants = 200;
   let CausalRank = 60;
   let CausalVariants = 72;
+}
+
+// No GPU of this kind was there: the copy engine's figures are those of an H200.
+def RTX5090 : Gpu<"RTX 5090", 120> {
+  let Sms = 170;
+  let ClockMhz = 2407;
+  let TensorFlops = 512;
+  let MmaSyncF16Flops = 1024;
+  let DramGBs = 1792;
+  let BulkBytes = 64;
+  let BulkLatency = 800;
 }

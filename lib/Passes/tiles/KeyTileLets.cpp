@@ -5,6 +5,8 @@
 
 #include "Classifier.h"
 
+#include "fagen/Target/Target.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -128,12 +130,14 @@ static MaskJudgement judgeBySights(const Kernel &kernel, ConstMask mask, const B
 /// The warps that load judge tiles, too. That takes more registers than the places of copies do, so they keep more of
 /// what they begin with; a group that multiplies takes the less, in units of 8 (PTX ISA, setmaxnreg).
 static void giveLoaderRegisters(Kernel &kernel) {
-  constexpr int64_t kOfJudge = 40, kUnit = 8, kOfSm = 65536 / kLanes;
+  constexpr int64_t kUnit = 8;
+  const TargetInfo &target = targetOrFirst(kernel.target);
+  const int64_t ofSm = target.registersPerSm / kLanes, ofJudge = target.policy.judgeRegisters;
   const int64_t warps = measureOf(kernel, Measure::Warps).value_or(kGroupWarps);
-  const int64_t left = (kOfSm - kOfJudge * kGroupWarps) / warps / kUnit * kUnit;
+  const int64_t left = (ofSm - ofJudge * kGroupWarps) / warps / kUnit * kUnit;
   for (Constant &constant : kernel.constants)
     if (constant.name == nameOf(Measure::LoadRegisters))
-      constant.value = kOfJudge;
+      constant.value = ofJudge;
     else if (constant.name == nameOf(Measure::MathRegisters))
       constant.value = std::min(constant.value, left);
 }
