@@ -58,8 +58,10 @@ public:
       return product(operand, MmaOp(op).form() == MmaForm::Abt);
     case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
       return operand == MmaIssueOp<>::kA ? rowsOfRowWarp() : everything();
-    case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own
-      return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane() : elements();
+    case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own; of other tiles rows
+      return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane()
+             : keptRowsOf(op)                                 ? vectors()
+                                                              : elements();
     case OpKind::Reduce: // all lanes read what each has left
       return ReduceOp(op).reach() == ReduceReach::Lanes ? rowsOfRowWarp() : elements();
     case OpKind::Convert:

@@ -42,6 +42,7 @@ private:
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   void emitCopy(const ir::Op &op);
+  bool emitKeptRows(const ir::Op &op);
   void emitStore(const ir::Op &op);
   void emitBulkCopy(const ir::Op &op);
   void emitBulkStore(const ir::Op &op);
@@ -60,7 +61,7 @@ private:
   ir::Expr withReads(const ir::Expr &expr) const;
   std::string vectorBytes() const;
   std::string rowsOf(const ir::Matrix &matrix) const;
-  std::string cornerOf(const ir::Op &op) const;
+  std::string cornerOf(const ir::Op &op, const ir::Expr &row) const;
   bool isUsed(llvm::StringRef name) const { return used.contains(name); }
 
   const ir::Role &ofRole;

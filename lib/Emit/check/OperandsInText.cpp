@@ -8,6 +8,7 @@
 #include "OperandsInText.h"
 
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Target/Target.h"
@@ -193,6 +194,8 @@ private:
 
   void checkMap(MapOp<const Op> map) {
     const Buffer &dst = *map.dst().buffer;
+    if (keptRowsOf(*map) && kernel.hasOwnParams() && dst.space == Space::Shared)
+      return needs(dst, {Held::Tile});
     needs(dst, {Held::Accumulator, Held::RowValues});
     for (const Operand *source : {&map.x(), &map.y()})
       if (source->buffer)
