@@ -1,7 +1,8 @@
-# fagen: flash-attn 3's forward under flash-attn 2's names, as ring-flash-attn asks for them.
+# fagen: flash-attn 3's forward and backward under flash-attn 2's names, as ring-flash-attn asks for them.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Importing this puts modules `flash_attn` and `flash_attn.flash_attn_interface` where ring_flash_attn looks, made of the flash_attn_interface
 of flash-attn 3. Its adapter to transformers is left out: it wants functions that transformers no longer has."""
+import inspect
 import sys
 import types
 
@@ -16,14 +17,26 @@ def _flash_attn_forward(q, k, v, dropout_p, softmax_scale, causal, window_size_l
     return o, lse, None, None
 
 
+def _flash_attn_backward(dout, q, k, v, out, softmax_lse, dq, dk, dv, dropout_p, softmax_scale, causal, window_size_left, window_size_right, softcap,
+                         alibi_slopes, deterministic, rng_state=None):
+    if dropout_p or softcap or alibi_slopes is not None:
+        raise NotImplementedError("flash-attn 3 has no dropout, and this no softcap or ALiBi")
+    theirs = flash_attn_interface._flash_attn_backward
+    names = set(inspect.signature(theirs).parameters)
+    options = {"softmax_scale": softmax_scale, "causal": causal, "is_causal": causal, "window_size_left": window_size_left, "window_size_right": window_size_right,
+               "window_size": (window_size_left, window_size_right), "deterministic": deterministic}
+    empty = {name: None for name in names if name.startswith(("cu_seqlens", "seq", "max_seqlen"))}
+    theirs(dout=dout, q=q, k=k, v=v, out=out, softmax_lse=softmax_lse, dq=dq, dk=dk, dv=dv, **empty, **{n: x for n, x in options.items() if n in names})
+
+
 def _is_not_there(*_, **__):
-    raise NotImplementedError("only the forward of sequences of one length is here")
+    raise NotImplementedError("only sequences of one length are here")
 
 
 def _install():
     interface = types.ModuleType("flash_attn.flash_attn_interface")
-    interface._flash_attn_forward = _flash_attn_forward
-    for name in ("_flash_attn_backward", "_flash_attn_varlen_forward", "_flash_attn_varlen_backward"):
+    interface._flash_attn_forward, interface._flash_attn_backward = _flash_attn_forward, _flash_attn_backward
+    for name in ("_flash_attn_varlen_forward", "_flash_attn_varlen_backward"):
         setattr(interface, name, _is_not_there)
     package, adapters = types.ModuleType("flash_attn"), types.ModuleType("ring_flash_attn.adapters")
     package.flash_attn_interface = interface

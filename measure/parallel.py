@@ -1,6 +1,6 @@
 # fagen: attention over several GPUs of one host: right, and how fast beside one GPU and beside others.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python3 measure/parallel.py --out DIR [--package DIR] [--ranks N] [--phases right,time,copies,peers,graph,failure] [--seq 65536,131072]
+"""python3 measure/parallel.py --out DIR [--package DIR] [--ranks N] [--phases PHASE,...] [--seq 65536,131072]
 [--unpack FILE]... [--note key=value]...
 
 A process for each GPU, over NCCL without NVLink multicast. Each phase has processes and a time limit of its own (--limit seconds for
@@ -9,7 +9,10 @@ all, 470), and writes DIR/parallel_PHASE.json after each result: what was measur
 right: against float64 on one GPU. time: the same global problem on one GPU and on all, by schemes in turn; a sample is the slowest
 rank's, all are kept; `tflops` is of the median. peers: PyTorch's context_parallel by its backends, and ring-flash-attn's zigzag over
 flash-attn 3 where both are installed, or in archives (wheels, .tar.xz) that --unpack names. graph: a call captured and replayed. copies: a
-ring by copy engines beside one by NCCL. failure: a rank that ends, and how long the others take to say so.
+ring by copy engines beside one by NCCL. failure: a rank that ends, and how long the others take to say so. gradients_right and gradients
+(measure/parallel_gradients.py): gradients against float64, and forward with backward timed as `time` and `peers` do. Two GPUs, with gradients alone:
+
+    python3 measure/parallel.py --out DIR --ranks 2 --phases gradients_right,gradients --seq 65536
 """
 import argparse
 import functools
@@ -25,7 +28,8 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMITS = {"right": 120, "time": 190, "copies": 70, "peers": 100, "graph": 60, "failure": 40}
+LIMITS = {"right": 120, "time": 190, "copies": 70, "peers": 100, "graph": 60, "failure": 40, "gradients_right": 150, "gradients": 300}
+FIRST = "right,time,copies,peers,graph,failure"
 HEADS, KV_HEADS, WIDTH, ROUNDS = 16, 16, 128, 7
 DEVICE = "cuda"
 
@@ -35,7 +39,7 @@ def options_of(arguments):
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--package", help="where `fagen` is, else as Python finds it")
     parser.add_argument("--ranks", type=int, help="GPUs; all where not given")
-    parser.add_argument("--phases", default=",".join(LIMITS))
+    parser.add_argument("--phases", default=FIRST, help=", ".join(LIMITS))
     parser.add_argument("--seq", default="65536,131072")
     parser.add_argument("--limit", type=float, default=470)
     parser.add_argument("--unpack", action="append", default=[], help="a wheel or tar whose modules are found, too")
@@ -464,7 +468,10 @@ def main_of_rank(options):
     start(options)
     results = Results(options.phases, options)
     try:
-        {"right": right, "time": times, "peers": peers, "graph": graph, "copies": copies, "failure": failure}[options.phases](options, results)
+        import parallel_gradients as gradients
+        this = sys.modules[__name__]
+        {"right": right, "time": times, "peers": peers, "graph": graph, "copies": copies, "failure": failure,
+         "gradients_right": functools.partial(gradients.right, this), "gradients": functools.partial(gradients.times, this)}[options.phases](options, results)
     except BaseException:
         results.add(error=traceback.format_exc()[-3000:])
         traceback.print_exc()

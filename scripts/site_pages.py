@@ -47,7 +47,7 @@ def linked(text, page):
 
 
 def listing(folder):
-    """A page of a folder's files, which lie beside it."""
+    """A page of a folder's files, which lie next to it."""
     names = sorted(name for name in os.listdir(os.path.join(ROOT, folder)) if os.path.isfile(os.path.join(ROOT, folder, name)))
     return f"# {folder}\n\n" + "".join(f"- [{name}]({name})\n" for name in names), names
 

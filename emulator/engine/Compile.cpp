@@ -132,7 +132,6 @@ Arguments compilerFlags() {
                      "-std=c++17",
                      "-Og",
                      "-fPIC",
-                     "-shared",
                      "-w",
                      "-ffp-contract=off",
                      "-fno-exceptions",
@@ -140,7 +139,9 @@ Arguments compilerFlags() {
                      "-fno-strict-aliasing",
                      "-fno-stack-protector",
                      "-fvisibility=hidden",
-                     "-ftrivial-auto-var-init=pattern"};
+                     "-ftrivial-auto-var-init=pattern",
+                     "-fsanitize=integer-divide-by-zero",
+                     "-fno-sanitize-recover=integer-divide-by-zero"};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     flags.insert(flags.end(), {"-mavx2", "-mfma"});
@@ -186,21 +187,33 @@ private:
   std::optional<std::string> compile(std::string_view text, std::string &messages) {
     work.write("kernel.cu", fmt::format("#line 1 \"{}\"\n{}", kKernelFile, text));
     const std::string include = work.file("include").string();
-    const fs::path library = work.file("kernel.so"), output = work.file("messages");
+    const fs::path library = work.file("kernel.so"), object = work.file("kernel.o");
     Arguments command = {compiler.program};
     command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(),
                    {"-fmacro-prefix-map=" + include + "/=", "-I" + include, "-include", "fagen/emulator/prelude.h",
-                    work.file("kernel.cu").string(), "-o", library.string(), "-lm"});
-    const int status = runProgram(command, output);
-    messages = replaceAll(readFile(output).value_or(""), include + "/", "");
-    if (status < 0 || status > kLastStatus)
-      throw MachineError(fmt::format("'{}' {}", compiler.program, status < 0 ? "could not be started" : "was killed"));
+                    "-c", work.file("kernel.cu").string(), "-o", object.string()});
+    int status = run(command, messages);
+    messages = replaceAll(messages, include + "/", "");
+    // Apart, so that the sanitizer's library is not linked, and may not be there: the prelude has what is called.
+    if (status == 0)
+      status = run({compiler.program, "-shared", "-Wl,-Bsymbolic", object.string(), "-o", library.string(), "-lm"},
+                   messages);
     if (status == 0)
       return readFile(library);
     if (messages.empty())
       messages = fmt::format("'{}' ended with status {}", compiler.program, status);
     return std::nullopt;
+  }
+
+  /// The exit status; what it says in `messages`.
+  int run(const Arguments &command, std::string &messages) {
+    const fs::path output = work.file("messages");
+    const int status = runProgram(command, output);
+    messages = readFile(output).value_or("");
+    if (status < 0 || status > kLastStatus)
+      throw MachineError(fmt::format("'{}' {}", compiler.program, status < 0 ? "could not be started" : "was killed"));
+    return status;
   }
 
   const Compiler &compiler;

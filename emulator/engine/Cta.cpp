@@ -269,6 +269,12 @@ void Cta::markLine(Site site) {
   ranLines[line] = true;
 }
 
+void Cta::divideByZero(long long dividend, Site site) {
+  report("division-by-zero", site,
+         [&] { return fmt::format("{} divides {} by 0, and the CTA ends", describeThread(), dividend); });
+  abandon();
+}
+
 void Cta::stop(Site site) {
   report("instruction-limit", site,
          [&] { return fmt::format("CTA {} was stopped after {} instructions", index(), instructionCount); });

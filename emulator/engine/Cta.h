@@ -216,10 +216,12 @@ public:
   void loadShared(void *to, unsigned address, unsigned bytes, Site site);
   void storeShared(unsigned address, const void *from, unsigned bytes, Site site);
   void loadGlobal(void *to, const void *from, unsigned bytes, Site site);
+  void loadElement(void *to, const void *tensor, long long index, unsigned bytes, Site site);
   void storeGlobal(void *to, const void *from, unsigned bytes, Site site);
   unsigned atomicInc(unsigned *word, unsigned last, Site site);
   void fenceDevice(Site site);
   void awaitLaunches(Site site);
+  [[noreturn]] void divideByZero(long long dividend, Site site);
   void issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void commitCopies(Site site);
   void waitForCopies(unsigned pending, Site site);

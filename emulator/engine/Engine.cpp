@@ -40,6 +40,10 @@ void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
   Cta::current->passBy(site);
   Cta::current->loadGlobal(to, from, bytes, site);
 }
+void loadElement(void *to, const void *tensor, long long index, unsigned bytes, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->loadElement(to, tensor, index, bytes, site);
+}
 void storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   Cta::current->passBy(site);
   Cta::current->storeGlobal(to, from, bytes, site);
@@ -48,6 +52,8 @@ unsigned atomicInc(unsigned *word, unsigned last, Site site) {
   Cta::current->passBy(site);
   return Cta::current->atomicInc(word, last, site);
 }
+
+void divideByZero(long long dividend, Site site) { Cta::current->divideByZero(dividend, site); }
 
 void fenceDevice(Site site) {
   Cta::current->passBy(site);
@@ -252,6 +258,7 @@ const device::ptx::Engine kEngine = {
     .load_shared = loadShared,
     .store_shared = storeShared,
     .load_global = loadGlobal,
+    .load_element = loadElement,
     .store_global = storeGlobal,
     .atomic_inc = atomicInc,
     .fence_device = fenceDevice,
@@ -288,6 +295,7 @@ const device::ptx::Engine kEngine = {
     .cluster_wait = clusterWait,
     .warp_barrier = warpBarrier,
     .named_barrier = namedBarrier,
+    .divide_by_zero = divideByZero,
 };
 
 } // namespace fagen::emulator

@@ -350,6 +350,21 @@ void Cta::loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
     std::memset(to, 0xff, bytes);
 }
 
+/// The buffer that is meant is known, whatever lies where the index leads.
+void Cta::loadElement(void *to, const void *tensor, long long index, unsigned bytes, Site site) {
+  for (const Buffer &buffer : grid->launch.buffers)
+    if (const auto count = static_cast<long long>(buffer.bytes / bytes);
+        buffer.begin == tensor && (index < 0 || index >= count)) {
+      report("out-of-bounds", site, [&] {
+        return fmt::format("{} reads element {} of {}, which has {} elements", describeThread(), index, buffer.name,
+                           count);
+      });
+      std::memset(to, 0xff, bytes);
+      return;
+    }
+  loadGlobal(to, static_cast<const unsigned char *>(tensor) + index * bytes, bytes, site);
+}
+
 void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   count(site);
   requireAwaited(site);

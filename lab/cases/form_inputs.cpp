@@ -203,7 +203,7 @@ void addScalar(const FormParam &param, const Case &c, uint64_t seed, uint32_t in
   arg.data = &kStandIn;
 }
 
-/// Whether the runtime can pack a tensor without being told strides: no extent behind the first is a number on the
+/// Whether the runtime can pack a tensor without being told strides: no extent after the first is a number on the
 /// device.
 bool isPackable(const FormParam &param, const FormDefinition &form, Scalars scalars) {
   auto isUnknown = [&](const fagen_op &op) {

@@ -87,6 +87,10 @@ Shape parseShape(std::string_view text) {
   for (const NamedShape &named : kNamedShapes)
     if (text == named.name)
       return named.shape;
+  if (text.find('=') != std::string_view::npos)
+    throw UserError(fmt::format("'{}' is no shape: words like mask=causal follow their shape after a blank, in quotes: "
+                                "'1,16,16,512,512,64 mask=causal'",
+                                text));
   std::vector<std::string> parts = split(text, ',');
   if (parts.size() == 1) {
     std::string near = nearest(text, shapeNames());
@@ -129,29 +133,34 @@ double flops(const Shape &s, Mask mask) {
   return 2 * pairs * static_cast<double>(s.headDimQK + s.headDimV) * (mask == Mask::Causal ? 0.5 : 1.0);
 }
 
+/// Insertions, removals, replacements and swaps of neighbours that make one word of the other.
 static size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = last;
+    last = row;
   }
-  return row[b.size()];
+  return last[b.size()];
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string> &candidates) {
   std::string best;
   size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string &candidate : candidates)
+  for (const std::string &candidate : candidates) {
+    if (word.size() < 2 || candidate.size() < 2)
+      continue; // every letter is one replacement away
     if (size_t distance = editDistance(word, candidate); distance < bestDistance) {
       bestDistance = distance;
       best = candidate;
     }
+  }
   return best;
 }
 

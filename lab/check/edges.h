@@ -13,7 +13,7 @@ namespace fagen::lab {
 ///
 /// A kernel derives from its form which key tiles a tile of rows sees, and which of them all rows see whole. A mistake
 /// by one in such a bound shows only where a key that decides lies next to an edge of a tile. So
-///  - the first row of a tile, or the row behind its last one, sees up to a key at most two before or after an edge;
+///  - the first row of a tile, or the row after its last one, sees up to a key at most two before or after an edge;
 ///  - integers of the form are small, or one to three key tiles, or that and a tile of rows, and up to two more or
 ///  less:
 ///    a window then has an edge at its left, whole tiles and an edge at its right, and ends next to an edge itself;

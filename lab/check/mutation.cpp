@@ -70,7 +70,7 @@ std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row, cons
 
 namespace {
 
-/// What a run left behind: results and findings.
+/// What a run left: results and findings.
 struct Observed {
   std::vector<uint16_t> o;
   std::vector<uint32_t> lse;

@@ -78,7 +78,7 @@ template <typename Word> std::string_view bytesOf(const std::vector<Word> &words
   return {reinterpret_cast<const char *>(words.data()), words.size() * sizeof(Word)};
 }
 
-/// The first result of a tensor stays where it is; the others are made beside it, some at a time, on the same poison.
+/// The first result of a tensor stays where it is; the others are made next to it, some at a time, on the same poison.
 template <typename Word> class Repeated {
 public:
   Repeated(TestDevice &device, DeviceTensor<Word> &first, int64_t atOnce)

@@ -82,8 +82,8 @@ private:
   /// Tiles of rows that take `steps` whole key tiles; where causal, and a part of one.
   Case longTiles() const { return longTiles(kLongTilesOfCta, isCausal() ? causalTail() : 0); }
 
-  /// Keys behind the whole tiles. The last row of the first warp group then sees all of its last key tile but one key,
-  /// and the group behind it sees a tile more: the first group skips that one. A tile that is no longer than a group
+  /// Keys after the whole tiles. The last row of the first warp group then sees all of its last key tile but one key,
+  /// and the group after it sees a tile more: the first group skips that one. A tile that is no longer than a group
   /// has rows is skipped in any case.
   int64_t causalTail() const {
     return row.tile_keys > kGroupRows ? row.tile_keys - kGroupRows - 1 : row.tile_keys / 2 + 1;
@@ -115,7 +115,7 @@ private:
     return c;
   }
 
-  /// So many tiles of rows for each CTA of a persistent grid, with `tail` keys behind the whole tiles.
+  /// So many tiles of rows for each CTA of a persistent grid, with `tail` keys after the whole tiles.
   Case longTiles(int64_t tilesOfCta, int64_t tail) const {
     Case c = base();
     c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));

@@ -9,7 +9,7 @@ namespace fagen::lab {
 
 /// A few small problems of the row's dtype, mask and head dimensions; on `device`
 ///  - a tile of rows takes so many key tiles that each ring goes round at least twice, and no fewer than six: once on
-///    normal inputs, once on inputs whose maximum rises from step to step, with a part of a key tile behind;
+///    normal inputs, once on inputs whose maximum rises from step to step, with a part of a key tile after;
 ///  - it takes two or three, where the maximum of each is far above that of the one before;
 ///  - so does each split, where keys are split by their number;
 ///  - a CTA of a persistent grid takes at least three tiles of one or two key tiles, three that fill its ring exactly,

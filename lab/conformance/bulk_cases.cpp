@@ -114,7 +114,7 @@ ConformanceCase loadCase(size_t rank, unsigned swizzle) {
   return c;
 }
 
-/// Boxes lie one behind the other along the last dimension, which counts CTAs twice; along the others they are clipped.
+/// Boxes lie one after the other along the last dimension, which counts CTAs twice; along the others they are clipped.
 ConformanceCase storeCase(size_t rank, unsigned swizzle) {
   ConformanceCase c = sm90aCase(fmt::format("tma_store<{}> {}", rank, swizzle),
                                 {"tma_store", "tma_commit", "tma_wait", "tma_wait_read", "fence_proxy_async"},

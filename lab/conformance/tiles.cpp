@@ -105,7 +105,7 @@ private:
   Tiles kind;
 };
 
-/// Large products cancel each other but for one pair, which is small: what is cut of it beside the others shows.
+/// Large products cancel each other but for one pair, which is small: what is cut of it among the others shows.
 void leaveRemainder(Words &random, DType dtype, Tile &tile) {
   const unsigned small = 2 * random.below(8);
   auto set = [&](uint16_t &value, bool isSmall) {

@@ -40,7 +40,7 @@ uint32_t Words::anyFloat() {
   switch (below(8)) {
   case 0:
     return sign | kSpecial[below(std::size(kSpecial))];
-  case 1: // beside a special value or a power of two
+  case 1: // next to a special value or a power of two
     return sign | (((oneIn(2) ? kSpecial[below(std::size(kSpecial))] : below(255) << 23) + below(5) - 2) & 0x7fffffffu);
   case 2: // subnormal
     return sign | (next() & 0x7fffffu) >> below(24);

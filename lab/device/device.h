@@ -57,11 +57,11 @@ void checkWorkspaceLeft(const fagen_row &row, const std::vector<char> &workspace
 /// What became of several launches.
 struct Sequence {
   size_t ended = 0;              ///< without a failure
-  std::vector<Failure> failures; ///< of the launch behind those
+  std::vector<Failure> failures; ///< of the launch after those
   bool hangs = false;            ///< that launch did not end: nothing else can be asked of the device
 };
 
-/// Work that goes on beside launches.
+/// Work that goes on during launches.
 class Load {
 public:
   virtual ~Load() = default;
@@ -99,7 +99,7 @@ public:
   virtual void copy(void *to, const void *from, int64_t bytes);
   /// How many 32-bit words differ in each pair, once what was launched has ended.
   virtual std::vector<int64_t> differences(const std::vector<MemoryPair> &pairs);
-  /// Work beside the launches, from now until it is destroyed; null where there is none to be had.
+  /// Work during the launches, from now until it is destroyed; null where there is none to be had.
   virtual std::unique_ptr<Load> load() { return nullptr; }
 };
 

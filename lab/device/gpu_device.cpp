@@ -89,7 +89,7 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
 
 namespace {
 
-/// An event behind each of some launches.
+/// An event after each of some launches.
 class Events {
 public:
   explicit Events(size_t count) : events(count) {

@@ -1,4 +1,4 @@
-// fagen: work on a stream of its own that keeps a GPU busy beside what is checked.
+// fagen: work on a stream of its own that keeps a GPU busy during what is checked.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gpu_device.h"
 #include "lab/support/random.h"

@@ -174,7 +174,7 @@ static double relative(double a, double b) {
   return differenceOf(a, b, std::abs(a - b) / std::max(std::abs(b), 0x1p-960));
 }
 
-/// A score of 10^6 has seven digits fewer behind the point. What f32 may be off (2^-23 of all that an operation gives)
+/// A score of 10^6 has seven digits fewer after the point. What f32 may be off (2^-23 of all that an operation gives)
 /// says how large a row's numbers are: f64 may be off 2^-29 of it.
 GpuReference::Agreement GpuReference::compare(const Reference &gpu, const Reference &cpu) {
   constexpr double kOfErrors = 1e4;

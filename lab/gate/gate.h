@@ -47,7 +47,7 @@ struct GateOptions {
 
 struct GateReport {
   std::vector<GatedVariant> variants;
-  TimeReport times; ///< behind the stage of speed
+  TimeReport times; ///< after the stage of speed
 
   bool passed(const GateOptions &options) const;
 };

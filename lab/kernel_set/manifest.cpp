@@ -1,4 +1,4 @@
-// fagen: a kernel set: the runtime's table of it, and what the laboratory reads beside, by the runtime's parser.
+// fagen: a kernel set: the runtime's table of it, and what else the laboratory reads, by the runtime's parser.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "manifest.h"
 

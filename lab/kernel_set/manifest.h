@@ -1,4 +1,4 @@
-// fagen: a generated kernel set: the table that fagen_table_load makes of it, and what its manifest says beside.
+// fagen: a generated kernel set: the table that fagen_table_load makes of it, and what else its manifest says.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

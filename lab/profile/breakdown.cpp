@@ -13,7 +13,7 @@ namespace fagen::lab {
 using device::StageEvent;
 using device::WarpRecord;
 
-/// Warps beside the one that loads.
+/// Warps other than the one that loads.
 static constexpr int kGroupWarps = 4;
 
 static uint64_t total(const std::array<uint64_t, kStageCount> &clocks) {
@@ -161,7 +161,7 @@ static std::string complaintAbout(const WarpTimes &times) {
   return {};
 }
 
-/// Bytes in front of events and records: the counter that tiles come from.
+/// Bytes before events and records: the counter that tiles come from.
 static size_t bytesBefore(const fagen_row &row) {
   const std::string_view first = row.workspace_count ? row.workspace[0].name : "";
   return first == "stages" || first == "trace" ? 0 : device::kRecordAlignment;

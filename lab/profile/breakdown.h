@@ -61,7 +61,7 @@ struct Breakdown {
   std::vector<WarpTimes> warps;
   std::vector<Failure> failures; ///< the launch's, and records that make no sense
 
-  /// One for each role: all warps, where all do the same; else those that compute, and behind them those that load.
+  /// One for each role: all warps, where all do the same; else those that compute, and after them those that load.
   std::vector<Breakdown> byRole() const;
   const char *role() const; ///< of the first warp: "warps", "math warps", "load warps"
   Spread tiles() const;     ///< of a warp

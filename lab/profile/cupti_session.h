@@ -39,7 +39,7 @@ struct Result {
 
 Result count(const Library &library, const Request &request);
 
-/// The log's file, open behind what it has; without a name it is none. UserError when it cannot be written.
+/// The log's file, open after what it has; without a name it is none. UserError when it cannot be written.
 std::ofstream openLog(const std::string &file);
 
 /// "CUPTI 13.0"

@@ -53,7 +53,7 @@ std::vector<StallReason> stallReasons(uint32_t sm) {
       {"lg_throttle", StallKind::Latency, "room in the queue of global memory"},
       {"tex_throttle", StallKind::Latency, "room in the queue of L1"},
       {"dispatch_stall", StallKind::Latency, "the dispatcher"},
-      {"no_instruction", StallKind::Latency, "an instruction: not in the instruction cache, or behind a branch"},
+      {"no_instruction", StallKind::Latency, "an instruction: not in the instruction cache, or after a branch"},
       {"branch_resolving", StallKind::Latency, "the target of a branch"},
       {"drain", StallKind::Latency, "its stores, at its end"},
       {"sleeping", StallKind::Latency, "the end of its own sleep"},

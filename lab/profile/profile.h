@@ -13,7 +13,7 @@ struct BoundRules {
   double tensorBusy = 50; ///< at least this, with DRAM below `dramIdle`: compute-bound
   double dramIdle = 50;
   double dramBusy = 70; ///< more: memory-bound
-  double smsIdle = 60;  ///< below this share of time SMs have no work: said beside the verdict
+  double smsIdle = 60;  ///< below this share of time SMs have no work: said next to the verdict
 };
 inline constexpr BoundRules kBoundRules;
 

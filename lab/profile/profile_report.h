@@ -9,9 +9,9 @@ namespace fagen::lab {
 
 /// Figures, stalls, verdict, floor.
 std::string profileText(const Profile &profile);
-/// The two readings beside each other.
+/// The two readings next to each other.
 std::string comparisonText(const Profile &profile);
-/// `comparison`: with the two readings beside each other. makeRecordedCounters() reads it.
+/// `comparison`: with the two readings next to each other. makeRecordedCounters() reads it.
 Json profileJson(const Profile &profile, bool comparison);
 /// With its unit; "-" when it is not told.
 std::string formatQuantity(Unit unit, std::optional<double> value);

@@ -27,8 +27,8 @@ std::string findOptimizer() {
   if (const char *named = std::getenv("FAGEN_OPT"); named && *named)
     return named;
   std::error_code error;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen-opt";
-  return fs::exists(beside, error) ? beside.string() : "fagen-opt";
+  const fs::path sibling = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen-opt";
+  return fs::exists(sibling, error) ? sibling.string() : "fagen-opt";
 }
 
 std::string emit(const std::string &path, const char *what) {

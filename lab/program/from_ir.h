@@ -9,8 +9,8 @@ namespace fagen::lab {
 /// A directory with the text and the plan of a program; it goes with the object.
 class ProgramFromIr {
 public:
-  /// Lowers the file with fagen-opt: FAGEN_OPT, or the one beside this executable, or on PATH. UserError with its words
-  /// where it refuses.
+  /// Lowers the file with fagen-opt: FAGEN_OPT, or the one next to this executable, or on PATH. UserError with its
+  /// words where it refuses.
   explicit ProgramFromIr(const std::string &path);
   ~ProgramFromIr();
   ProgramFromIr(const ProgramFromIr &) = delete;

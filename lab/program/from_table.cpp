@@ -66,7 +66,6 @@ TableProgram TableProgram::load(const std::string &path, const std::string &name
 }
 
 TableCall::TableCall(const ProgramPlan &plan, const Sizes &sizes, const std::vector<const void *> &addresses) {
-  constexpr uint32_t kDTypes[] = {FAGEN_DTYPE_F16, FAGEN_DTYPE_BF16, FAGEN_DTYPE_F32, FAGEN_DTYPE_U32};
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const ProgramBuffer &buffer = plan.buffers[i];
     if (!isGiven(plan, buffer))
@@ -74,7 +73,7 @@ TableCall::TableCall(const ProgramPlan &plan, const Sizes &sizes, const std::vec
     fagen_named_tensor &tensor = tensors.emplace_back();
     tensor.name = buffer.name.c_str();
     tensor.data = const_cast<void *>(addresses[i]);
-    tensor.dtype = kDTypes[static_cast<unsigned>(buffer.element)];
+    tensor.dtype = infoOf(buffer.element).dtype;
     for (const SizeExpr &size : buffer.shape)
       tensor.extent[tensor.rank++] = size.evaluate(sizes);
   }

@@ -21,7 +21,7 @@ namespace fagen::lab {
 
 namespace {
 
-/// Behind each buffer, to see whether a kernel writes there.
+/// After each buffer, to see whether a kernel writes there.
 constexpr int64_t kGuardBytes = 4096;
 constexpr unsigned char kGuard = 0xa5;
 
@@ -164,7 +164,12 @@ public:
 
 private:
   static DType halfTypeOf(const ProgramPlan &plan) {
-    return plan.buffers.front().element == Element::BF16 ? DType::BF16 : DType::F16;
+    const ProgramBuffer &first = plan.buffers.front();
+    if (first.element == Element::F16)
+      return DType::F16;
+    if (first.element == Element::BF16)
+      return DType::BF16;
+    throw UserError(fmt::format("--cublas multiplies f16 and bf16; '{}' is of {}", first.name, nameOf(first.element)));
   }
 
   /// Text for one kind of GPU (sm_90a) is for that alone; other text is compiled for this GPU, if it is no older.

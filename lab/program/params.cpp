@@ -32,17 +32,15 @@ device::TensorMapDescription describe(const MapField &map, const ProgramBuffer &
                                       const void *base) {
   device::TensorMapDescription d = {};
   d.base = base;
-  d.element_bytes = static_cast<unsigned char>(bytesOf(buffer.element));
+  d.element = infoOf(buffer.element).ofMaps;
+  d.element_bytes = static_cast<unsigned char>(device::bytes_of(d.element));
   d.swizzle = static_cast<device::BoxSwizzle>(map.swizzle);
-  d.is_bf16 = buffer.element == Element::BF16;
   d.mark = device::kMapMark;
   for (const MapField::Dimension &dimension : map.dimensions) {
     d.sizes[d.rank] = static_cast<unsigned>(dimension.size.evaluate(sizes));
     d.strides[d.rank] = static_cast<uint64_t>(dimension.stride.evaluate(sizes)) * d.element_bytes;
     d.box[d.rank++] = static_cast<unsigned short>(dimension.box);
   }
-  if (d.element_bytes != 2)
-    throw UserError(fmt::format("buffer '{}': bulk copies move elements of 16 bits only", buffer.name));
   if (const char *reason = refusalOf(d))
     throw UserError(fmt::format("buffer '{}' has no tensor map: {}", buffer.name, reason));
   return d;

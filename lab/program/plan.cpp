@@ -20,9 +20,7 @@ using PlanJson = nlohmann::json;
 
 namespace {
 
-constexpr Element kElements[] = {Element::F16, Element::BF16, Element::F32, Element::U32};
-constexpr const char *kElementNames[] = {"f16", "bf16", "f32", "u32"};
-constexpr int64_t kElementBytes[] = {2, 2, 4, 4};
+constexpr Element kElements[] = {Element::F16, Element::BF16, Element::E4M3, Element::F32, Element::U32};
 
 /// Reads one plan; every mistake names the plan and where in it.
 class PlanReader {
@@ -113,15 +111,20 @@ private:
     refuse(fmt::format("'{}' has a term that is neither a number nor a name", key));
   }
 
+  Element element(const std::string &type, const std::string &ofBuffer) const {
+    std::vector<std::string> known;
+    for (const Element element : kElements) {
+      if (type == nameOf(element))
+        return element;
+      known.push_back(nameOf(element));
+    }
+    refuse(fmt::format("buffer '{}' has elements of '{}'; known: {}", ofBuffer, type, fmt::join(known, ", ")));
+  }
+
   ProgramBuffer buffer(const PlanJson &json) const {
     ProgramBuffer buffer;
     buffer.name = string(json, "name");
-    const std::string type = string(json, "type");
-    const auto *found = std::find(std::begin(kElementNames), std::end(kElementNames), type);
-    if (found == std::end(kElementNames))
-      refuse(fmt::format("buffer '{}' has elements of '{}'; known: {}", buffer.name, type,
-                         fmt::join(kElementNames, ", ")));
-    buffer.element = kElements[found - kElementNames];
+    buffer.element = element(string(json, "type"), buffer.name);
     for (const PlanJson &size : array(json, "shape"))
       buffer.shape.push_back(expression(PlanJson{{"shape", size}}, "shape"));
     if (buffer.shape.empty())
@@ -200,9 +203,6 @@ private:
 };
 
 } // namespace
-
-int64_t bytesOf(Element element) { return kElementBytes[unsigned(element)]; }
-const char *nameOf(Element element) { return kElementNames[unsigned(element)]; }
 
 ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) { return PlanReader(name).read(json); }
 

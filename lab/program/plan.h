@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "elements.h"
 #include "size_expr.h"
 
 #include <fagen/table.h>
 
 namespace fagen::lab {
-
-enum class Element : uint8_t { F16, BF16, F32, U32 };
-int64_t bytesOf(Element element);
-const char *nameOf(Element element);
 
 /// Global memory: a dense tensor, the last dimension the fastest.
 struct ProgramBuffer {

@@ -16,25 +16,13 @@ namespace {
 /// Of f32: twice half a unit of the last place, for operations that are approximated or cut off.
 constexpr double kUnit = 0x1p-23;
 
+/// wgmma adds 32 products of bytes to a sum at once, all of them and the sum cut off this far below the largest, and
+/// gives as many bits (docs/internals/Arithmetic.md).
+constexpr int64_t kByteDepth = 32;
+constexpr double kByteUnit = 0x1p-13;
+
 /// In the place of an extent, of an index that no tensor ends.
 constexpr int64_t kBounded = -1;
-
-/// Half a unit of the last place, relative.
-double roundingOf(Element element) {
-  switch (element) {
-  case Element::F16:
-    return std::ldexp(1.0, -11);
-  case Element::BF16:
-    return std::ldexp(1.0, -8);
-  case Element::F32:
-  case Element::U32:
-    break;
-  }
-  return std::ldexp(1.0, -24);
-}
-
-/// Of what is stored below the smallest normal number, absolute.
-double leastOf(Element element) { return element == Element::F16 ? std::ldexp(1.0, -25) : std::ldexp(1.0, -134); }
 
 int64_t elementAt(const IndexExpr &expr, const std::vector<int64_t> &at,
                   const std::map<std::string, TensorValues> &tensors) {
@@ -161,6 +149,8 @@ Evaluator::Node Evaluator::nodeOf(const ValueExpr &expr, bool isUnderSum) const 
     node.operands.push_back(nodeOf(operand, isSum || (isProduct && isUnderSum)));
   auto isExact = [](const Node &operand) { return operand.expr->kind == ValueExpr::Element || operand.isTerm; };
   node.isTerm = isUnderSum && isProduct && isExact(node.operands[0]) && isExact(node.operands[1]);
+  auto isByte = [](const Node &operand) { return operand.tensor && operand.tensor->element == Element::E4M3; };
+  node.isOfBytes = isUnderSum && isProduct && isByte(node.operands[0]) && isByte(node.operands[1]);
   auto isWhole = [](const Node &operand) { return operand.isWhole; };
   node.isWhole = expr.kind == ValueExpr::Index || (expr.kind == ValueExpr::Number && expr.isWhole) ||
                  (expr.kind == ValueExpr::Operation && expr.operation != ValueOperation::Div &&
@@ -248,10 +238,29 @@ ExpectedElement Evaluator::elementOf(const Node &node, const std::vector<int64_t
   return {node.tensor->values[static_cast<size_t>(place)], 0};
 }
 
+/// Of products of bytes, in the order of the index.
+ExpectedElement Evaluator::summedOfBytes(const Node &node, std::vector<int64_t> &index, int64_t end) const {
+  ExpectedElement all{0, 0};
+  for (int64_t at = 0; at < end;) {
+    double largest = std::abs(all.value) + all.error;
+    for (const int64_t stop = std::min(end, at + kByteDepth); at < stop; ++at) {
+      index[node.index] = at;
+      const double term = valueOf(node.operands[0], index).value;
+      all.value += term;
+      largest = std::max(largest, std::abs(term));
+    }
+    all.error += kByteUnit * ((kByteDepth + 1) * largest + std::abs(all.value));
+  }
+  index[node.index] = 0;
+  return all;
+}
+
 ExpectedElement Evaluator::reduced(const Node &node, std::vector<int64_t> &index) const {
   const bool isSum = node.expr->kind == ValueExpr::Sum;
   const int64_t end =
       node.operands.size() > 1 ? static_cast<int64_t>(valueOf(node.operands[1], index).value) : node.extent;
+  if (isSum && node.operands[0].isOfBytes)
+    return summedOfBytes(node, index, end);
   ExpectedElement all{isSum ? 0 : -std::numeric_limits<double>::infinity(), 0};
   double magnitude = 0;
   for (int64_t at = 0; at < end; ++at) {
@@ -348,7 +357,8 @@ ExpectedElement Evaluator::operated(const Node &node, std::vector<int64_t> &inde
 }
 
 double allowedError(const ExpectedElement &expected, Element element) {
-  return expected.error + roundingOf(element) * (std::abs(expected.value) + expected.error) + leastOf(element);
+  return expected.error + infoOf(element).rounding * (std::abs(expected.value) + expected.error) +
+         infoOf(element).least;
 }
 
 } // namespace fagen::lab

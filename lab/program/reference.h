@@ -30,6 +30,7 @@ std::vector<Statement> parseReference(const std::string &text, const ProgramPlan
 
 /// A buffer's values in f64, with its shape.
 struct TensorValues {
+  Element element = Element::F32;
   std::vector<int64_t> shape;
   std::vector<double> values;
 };
@@ -49,7 +50,9 @@ int64_t evaluate(const IndexExpr &expr, const std::vector<std::string> &names, c
 ///
 /// Errors: of a sum of so many terms in f32 in any order (Higham, Accuracy and Stability of Numerical Algorithms, 3.1),
 /// each term cut off below 2^-23 of its sum, as tensor cores do; of an operation half a unit of the last place of what
-/// goes into it and comes of it; of a function what its instruction has. Errors of what is computed before go on.
+/// goes into it and comes of it; of a function what its instruction has; of a sum of products of two elements of e4m3
+/// what wgmma cuts off where it takes 32 of them at a time, in the order of the index. Errors of what is computed
+/// before go on.
 class Evaluator {
 public:
   Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors, const Sizes &sizes);
@@ -68,10 +71,11 @@ private:
   struct Node {
     const ValueExpr *expr = nullptr;
     std::vector<Node> operands = {};
-    bool isWhole = false; ///< an integer, exact
-    bool isTerm = false;  ///< a product of elements right under a sum, which has its error
-    size_t index = 0;     ///< of Index, Sum and Max: which
-    int64_t extent = 0;   ///< of Sum and Max without a bound
+    bool isWhole = false;   ///< an integer, exact
+    bool isTerm = false;    ///< a product of elements right under a sum, which has its error
+    bool isOfBytes = false; ///< such a term, of elements of one byte
+    size_t index = 0;       ///< of Index, Sum and Max: which
+    int64_t extent = 0;     ///< of Sum and Max without a bound
     const TensorValues *tensor = nullptr;
     std::vector<std::pair<size_t, int64_t>> strides = {}; ///< of places that are an index
     std::vector<Place> places = {};                       ///< the others
@@ -84,6 +88,7 @@ private:
   std::vector<int64_t> indexOf(int64_t n) const;
   ExpectedElement valueOf(const Node &node, std::vector<int64_t> &index) const;
   ExpectedElement elementOf(const Node &node, const std::vector<int64_t> &index) const;
+  ExpectedElement summedOfBytes(const Node &node, std::vector<int64_t> &index, int64_t end) const;
   ExpectedElement reduced(const Node &node, std::vector<int64_t> &index) const;
   ExpectedElement operated(const Node &node, std::vector<int64_t> &index) const;
 

@@ -299,7 +299,7 @@ private:
 
   // Places.
 
-  /// "[m, begin[b] + q]", behind the name of a buffer.
+  /// "[m, begin[b] + q]", after the name of a buffer.
   std::vector<IndexExpr> places(const std::string &buffer) {
     const size_t dimensions = bufferOf(buffer).shape.size();
     std::vector<IndexExpr> places;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.h"
 
-#include "lab/kernels/numeric.h"
 #include "lab/support/parallel.h"
 #include "lab/support/random.h"
 
@@ -16,36 +15,6 @@ namespace fagen::lab {
 
 namespace {
 
-DType halfType(Element element) { return element == Element::BF16 ? DType::BF16 : DType::F16; }
-
-void store(unsigned char *place, Element element, float value) {
-  if (element == Element::F16 || element == Element::BF16) {
-    const unsigned short half = halfOfFloat(halfType(element), value);
-    std::memcpy(place, &half, sizeof(half));
-  } else if (element == Element::F32) {
-    std::memcpy(place, &value, sizeof(value));
-  } else {
-    const auto word = std::isnan(value) ? ~0u : static_cast<unsigned>(std::abs(value));
-    std::memcpy(place, &word, sizeof(word));
-  }
-}
-
-double load(const unsigned char *place, Element element) {
-  if (element == Element::F16 || element == Element::BF16) {
-    unsigned short half = 0;
-    std::memcpy(&half, place, sizeof(half));
-    return floatOfHalf(halfType(element), half);
-  }
-  if (element == Element::F32) {
-    float value = 0;
-    std::memcpy(&value, place, sizeof(value));
-    return value;
-  }
-  unsigned word = 0;
-  std::memcpy(&word, place, sizeof(word));
-  return word;
-}
-
 ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t seed) {
   ProgramMemory memory;
   for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
@@ -57,8 +26,8 @@ ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t s
     const NormalStream normals(seed, i);
     parallelFor(count, 8192, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n)
-        store(&place[static_cast<size_t>(n * bytes)], buffer.element,
-              buffer.isWritten ? std::nanf("") : normals.at(static_cast<uint64_t>(n)));
+        storeElement(&place[static_cast<size_t>(n * bytes)], buffer.element,
+                     buffer.isWritten ? std::nanf("") : normals.at(static_cast<uint64_t>(n)));
     });
   }
   return memory;
@@ -103,11 +72,12 @@ std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Si
   for (size_t i = 0; i < memory.size(); ++i) {
     const ProgramBuffer &buffer = plan.buffers[i];
     TensorValues &tensor = tensors[buffer.name];
+    tensor.element = buffer.element;
     for (const SizeExpr &size : buffer.shape)
       tensor.shape.push_back(size.evaluate(sizes));
     tensor.values.resize(memory[i].size() / bytesOf(buffer.element));
     for (size_t n = 0; n < tensor.values.size(); ++n)
-      tensor.values[n] = load(&memory[i][n * bytesOf(buffer.element)], buffer.element);
+      tensor.values[n] = loadElement(&memory[i][n * bytesOf(buffer.element)], buffer.element);
   }
   return tensors;
 }
@@ -141,10 +111,10 @@ void compare(const Statement &statement, const ProgramPlan &plan, const std::map
   parallelFor(static_cast<int64_t>(sample.size()), 16, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const ExpectedElement truth = evaluator.at(sample[n]);
-      expected[n] = truth.value;
       places[n] = evaluator.placeOf(sample[n]);
-      const double of = found[places[n]];
-      errors[n] = of == truth.value ? 0 : std::abs(of - truth.value) / allowedError(truth, element); // infinities, too
+      const double of = found[places[n]], wanted = saturated(element, truth.value);
+      expected[n] = wanted;
+      errors[n] = of == wanted ? 0 : std::abs(of - wanted) / allowedError(truth, element); // infinities, too
     }
   });
   ComparedResult result{statement.result.buffer, static_cast<int64_t>(sample.size()), 0, 0};

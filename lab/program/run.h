@@ -16,7 +16,7 @@ namespace fagen::lab {
 /// A program's memory as a runner sees it: each buffer's bytes, dense, on the host.
 using ProgramMemory = std::vector<std::vector<unsigned char>>;
 
-/// What is timed beside a program.
+/// What a program's time is compared with.
 struct ProgramTiming {
   int rounds = 20; ///< in each, each contestant has a turn
   /// Of a product of 16 bits by cuBLAS: rows and columns of the result, length of the sums; zeros: none.

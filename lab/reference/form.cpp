@@ -38,7 +38,7 @@ class Parser {
 public:
   explicit Parser(const FormTexts &texts) : texts(texts) {}
 
-  /// Adds the program's words behind those that are there.
+  /// Adds the program's words after those that are there.
   FormCode parse(const std::string &text) {
     FormCode code{static_cast<int>(words.size()), 0};
     std::vector<Known> stack;

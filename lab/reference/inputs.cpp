@@ -36,7 +36,7 @@ static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, cons
 
 /// A warp is to find larger scores in one of the first steps, a middle one, or one of the last, whichever way it goes
 /// through the keys; another of the same warp group elsewhere, and another group nowhere. Of each pair of groups of 64
-/// rows the second one's warps of 16 rows leap behind a quarter of the keys, behind half, at the last 64, and never; in
+/// rows the second one's warps of 16 rows leap after a quarter of the keys, after half, at the last 64, and never; in
 /// odd rows the other way round. By 40, in odd heads by 110. Each such place has a column of its own in Q and K, which
 /// is 0 in rows that do not leap there.
 static std::pair<Rule, Rule> leaps(const Shape &shape) {
@@ -57,9 +57,9 @@ static std::pair<Rule, Rule> leaps(const Shape &shape) {
   const Rule k{a, 1, [=](int64_t element) {
                  const int64_t column = element % columns, place = column % kPlaces;
                  const int64_t key = element / columns % keys;
-                 const int64_t behind = column < kPlaces ? key : keys - 1 - key; // the keys on its other side
+                 const int64_t other = column < kPlaces ? key : keys - 1 - key; // the keys on its other side
                  const int64_t begin = place == 0 ? keys / 4 : place == 1 ? keys / 2 : std::max(keys - kLast, keys / 2);
-                 return column < 2 * kPlaces && behind >= begin ? 1.0 : 0.0;
+                 return column < 2 * kPlaces && other >= begin ? 1.0 : 0.0;
                }};
   return {q, k};
 }

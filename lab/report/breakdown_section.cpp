@@ -147,8 +147,8 @@ Section breakdownSection(const std::vector<std::string> &files) {
       stacks.push_back(stackOf(result, stacks.size() + 1));
     const Chart chart = stackChart(fmt::format("breakdown-{}", section.charts.size() + 1),
                                    "Share of a warp's time by component", components, stacks);
-    section.body +=
-        provenance(head) + beside(chart, shareTables(results, components)) + launchTable(results, head["clock"].text());
+    section.body += provenance(head) + sideBySide(chart, shareTables(results, components)) +
+                    launchTable(results, head["clock"].text());
     section.body += bullets(failuresOf(results), "warnings");
     section.charts.push_back(chart);
     kernels += results.size();

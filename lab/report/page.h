@@ -1,4 +1,4 @@
-// fagen: all parts of a report as one HTML file that needs nothing beside it.
+// fagen: all parts of a report as one HTML file that needs no other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

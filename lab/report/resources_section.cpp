@@ -63,7 +63,7 @@ Section resourcesSection(const std::vector<std::string> &files) {
     }
     const Chart chart =
         barChart(fmt::format("occupancy-{}", section.charts.size() + 1), "Occupancy: " + file, "occupancy, %", bars);
-    section.body += beside(chart, table.markup());
+    section.body += sideBySide(chart, table.markup());
     section.charts.push_back(chart);
   }
   section.summary = counted(count, "kernel") + fmt::format(", {} with spills", spilling);

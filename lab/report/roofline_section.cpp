@@ -149,7 +149,7 @@ std::string figureTable(const std::vector<Kernel> &kernels) {
   return table.markup();
 }
 
-/// Nothing when no kernel's rates are known. One GPU is behind a file, so its roofs are those of the first.
+/// Nothing when no kernel's rates are known. A file is of one GPU, so its roofs are those of the first.
 std::optional<Chart> chartOf(const std::vector<Kernel> &kernels, const std::string &id, const std::string &device) {
   std::vector<RooflinePoint> points;
   std::optional<Roof> roof;
@@ -184,7 +184,7 @@ Section rooflineSection(const std::vector<std::string> &files) {
                                result.has("device") ? result["device"].textOr("name", "the device") : "the device");
     if (chart) {
       section.charts.push_back(*chart);
-      section.body += beside(*chart, verdictTable(kernels));
+      section.body += sideBySide(*chart, verdictTable(kernels));
     } else {
       section.body +=
           paragraph("No picture: the GPU's rates or the time of a launch are not known.") + verdictTable(kernels);

@@ -43,7 +43,7 @@ std::string HtmlTable::markup() const {
          "\n";
 }
 
-std::string beside(const Chart &chart, const std::string &table) {
+std::string sideBySide(const Chart &chart, const std::string &table) {
   return element("div", {{"class", "pair"}}, "\n" + element("figure", {}, chart.body) + "\n" + table) + "\n";
 }
 

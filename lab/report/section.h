@@ -45,8 +45,8 @@ private:
   std::vector<std::vector<std::string>> rows;
 };
 
-/// A chart with its table beside it, or below where there is no room.
-std::string beside(const Chart &chart, const std::string &table);
+/// A chart with its table next to it, or below where there is no room.
+std::string sideBySide(const Chart &chart, const std::string &table);
 std::string paragraph(const std::string &text, const std::string &style = "");
 std::string bullets(const std::vector<std::string> &texts, const std::string &style = "");
 /// What the head of a result says of itself: file, GPU or CPU, versions, notes.

@@ -191,7 +191,7 @@ Section timesSection(const std::vector<std::string> &files) {
     section.body += bullets(texts(time, "warnings"), "warnings") + bullets(texts(time, "notes"));
     for (const Problem &problem : problems) {
       const Chart chart = chartOf(problem, fmt::format("times-{}", ++problemCount));
-      section.body += textElement("h3", {}, problem.text()) + "\n" + beside(chart, tableOf(problem));
+      section.body += textElement("h3", {}, problem.text()) + "\n" + sideBySide(chart, tableOf(problem));
       section.charts.push_back(chart);
       contestantCount += problem.contestants.size();
     }

@@ -164,14 +164,14 @@ void addStudy(Section &section, const Evidence &evidence, const Study &study, si
   section.body += textElement("h3", {}, headingOf(study.problem)) + "\n" + paragraph(outcomeText(study));
   if (const std::string verdict = verdictText(best); !verdict.empty())
     section.body += paragraph(verdict);
-  section.body += beside(progress, elitesTable(entryOf(evidence.elites, study.problem)));
+  section.body += sideBySide(progress, elitesTable(entryOf(evidence.elites, study.problem)));
   const std::string micro = microTable(evidence.directory / "micro_log.csv", study.problem);
   const auto landscape =
       landscapeChart(fmt::format("landscape-{}", number),
                      "Least time by the two axes that explain most: " + headingOf(study.problem), study.found);
   if (landscape) {
     section.charts.push_back(*landscape);
-    section.body += beside(*landscape, micro);
+    section.body += sideBySide(*landscape, micro);
   } else {
     section.body +=
         micro + paragraph(study.found.empty() ? "No landscape: evo_log.csv names no settings of a candidate "

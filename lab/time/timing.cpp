@@ -235,7 +235,7 @@ TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<Kerne
   if (contests.empty())
     throw UserError(fmt::format("no variant computes any of these shapes on {}", device.name()));
   TimeReport report;
-  // Variants that the peer times beside its baselines need no second contest without any.
+  // Variants that the peer times together with its baselines need no second contest without any.
   bool contested = elsewhere.empty() || !here.empty();
   for (size_t i = 0; i < contests.size(); ++i) {
     if (!contested && contests[i].problem().form.empty())

@@ -19,7 +19,7 @@ enum class PowerState {
 struct TimeOptions {
   std::vector<Shape> shapes;
   std::vector<Mask> masks = {Mask::None, Mask::Causal};
-  std::vector<FormPtr> forms;            ///< beside the masks
+  std::vector<FormPtr> forms;            ///< in addition to the masks
   std::map<std::string, double> numbers; ///< of scalars of the forms; others have their usual ones
   std::vector<DType> dtypes = {DType::F16};
   std::vector<std::string> variants;  ///< only these, when not empty

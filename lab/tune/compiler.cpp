@@ -24,13 +24,13 @@ std::string hashOf(const std::string &text) {
   return fmt::format("{:016x}", value);
 }
 
-/// FAGEN, or beside this executable, or on PATH.
+/// FAGEN, or next to this executable, or on PATH.
 static std::string findCompiler() {
   if (const char *named = std::getenv("FAGEN"))
     return named;
   std::error_code error;
-  fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen";
-  return fs::exists(beside, error) ? beside.string() : "fagen";
+  fs::path sibling = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen";
+  return fs::exists(sibling, error) ? sibling.string() : "fagen";
 }
 
 Compiler::Compiler(fs::path spec, std::string target)

@@ -23,7 +23,7 @@ struct BaseKernel {
   int headDimQK = 0, headDimV = 0;
 };
 
-/// "_f16_d64_none": what a candidate's name has behind its schedule; the spec's own axes are none of a candidate's.
+/// "_f16_d64_none": what a candidate's name has after its schedule; the spec's own axes are none of a candidate's.
 std::string problemSuffix(const BaseKernel &base);
 
 class Compiler {

@@ -31,9 +31,10 @@ public:
 
   /// Compiles; gives the reason when the compiler refuses.
   std::string compile(const Point &point) const;
-  /// Compiles, and has `builder` make machine code of it for the cache: that takes seconds, and may run beside others.
+  /// Compiles, and has `builder` make machine code of it for the cache: that takes seconds, and others may run
+  /// meanwhile.
   std::string build(const Point &point, const Case &about, Worker &builder) const;
-  /// Compile and gate; may run beside others. Outcome "gated", or what stopped it.
+  /// Compile and gate; others may run meanwhile. Outcome "gated", or what stopped it.
   void prepare(const Point &point, Record &record, Worker &builder) const;
   /// Time, alone on the device; `best`: the median to race against, 0: none yet.
   void time(const Point &point, double best, Record &record) const;

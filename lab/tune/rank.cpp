@@ -24,7 +24,7 @@ class Ranking {
 public:
   explicit Ranking(const Space &space) : space(space) {}
 
-  /// What the compiler has not timed stands behind what it has, in the order of what is nearest to it. Among equals
+  /// What the compiler has not timed stands after what it has, in the order of what is nearest to it. Among equals
   /// what is more like the shipped point is first.
   std::vector<Point> order() const {
     const std::map<Point, double> known = leastOfNumbers();

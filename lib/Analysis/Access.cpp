@@ -6,13 +6,14 @@
 //
 //   vectors        copies: `across` threads side by side over a row's vectors, so many rows at once, and so on
 //   rowsOfRowWarp  left operands and row totals: the rows of the warp's row_warp, every lane (ldmatrix, broadcasts)
+//   columnsOfRowWarp  left operands that are taken transposed: the columns of the warp's row_warp, every lane
 //   rowsOfKeyWarp  right operands of mma_sync: the rows (keys) of the warp's key_warp, every lane
 //   rowsOfFragment results of wmma: the rows of the warp, each element by one of its lanes, nobody knows which
 //   columnsOfLane  P V on its way to O: columns 64 i + 2 lane + {0, 1} of the warp's rows
 //   keysOfLane     right operand of scalar Q K^T: keys lane, lane + 32, ... of all warps
 //   pairsOfLane    right operand of scalar P V: columns 64 i + 2 lane + {0, 1} of all keys, all warps
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
-//   ownElements    partial results: each lane its accumulator's pairs, and behind them a copy of m and l
+//   ownElements    partial results: each lane its accumulator's pairs, and after them a copy of m and l
 //   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
 //   rowsInTurn     operands with RowsOfWarps: rows w, w + warps, ... of every key warp, by lanes of warp w
 
@@ -20,6 +21,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Patterns.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -55,9 +57,8 @@ public:
     case OpKind::LoadFragment:
       return rowsOfRowWarp();
     case OpKind::Mma:
-      return product(operand, MmaOp(op).form() == MmaForm::Abt);
-    case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
-      return operand == MmaIssueOp<>::kA ? rowsOfRowWarp() : everything();
+    case OpKind::MmaIssue:
+      return product(operand, *asProduct(op));
     case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own; of other tiles rows
       return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane()
              : keptRowsOf(op)                                 ? vectors()
@@ -135,17 +136,30 @@ private:
       rows(warp(w), w % rowWarps * share, share);
   }
 
+  void columnsOfRowWarp() {
+    const unsigned share = llvm::divideCeil(buffer.columns, rowWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned row = 0; row < buffer.rows; ++row) {
+        const unsigned first = std::min(w % rowWarps * share, buffer.columns.number());
+        columns(warp(w), row, first, std::min(share, buffer.columns - first));
+      }
+  }
+
   void rowsOfKeyWarp() {
     const unsigned share = llvm::divideCeil(buffer.rows, keyWarps);
     for (unsigned w = 0; w < warps; ++w)
       rows(warp(w), w / rowWarps * share, share);
   }
 
-  void product(unsigned operand, bool isAbt) {
+  /// A warp reads its rows of the left operand. Of the right one it reads those that others beside it have none of; a
+  /// group all.
+  void product(unsigned operand, const Product &product) {
     if (operand == MmaOp<>::kA)
-      return rowsOfRowWarp();
+      return product.takesLeftTransposed() ? columnsOfRowWarp() : rowsOfRowWarp();
+    if (operand == MmaOp<>::kB && product.isAsynchronous)
+      return everything();
     if (operand == MmaOp<>::kB)
-      return family.isCollective ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
+      return family.isCollective ? rowsOfKeyWarp() : product.takesRightTransposed() ? keysOfLane() : pairsOfLane();
     return family.keepsResults ? everything() : family.isCollective ? rowsOfFragment() : scores();
   }
 

@@ -17,11 +17,11 @@ struct Hiding {
   double units, all;
 };
 static constexpr Hiding kHiding = {1.7, 2.75};
-/// Where products are asked for, or the copy engine brings tiles: these hide most of what lies beside them, and what is
+/// Where products are asked for, or the copy engine brings tiles: these hide most of what runs meanwhile, and what is
 /// left are instructions that warps issue one after another. Groups that take turns ask for products when no other
 /// does.
 static constexpr Hiding kAskedHiding = {1.2, 4}, kHidingInTurns = {1.2, 8};
-/// What a wavefront of a copy costs beside its use of shared memory.
+/// What a wavefront of a copy costs in addition to its use of shared memory.
 static constexpr double kCopyClocks = 0.48;
 
 double Clocks::longest() const { return std::max({tensor + products, exp, fp32, shared, copy, bulk}); }

@@ -16,7 +16,7 @@ using namespace fagen::model;
 // Where these come from: docs/internals/Model.md.
 static constexpr double kStepClocks = 320;      ///< of a step: what waits for results in its chain of ops
 static constexpr double kPrologueClocks = 4450; ///< a CTA's start and end: parameters, addresses, first load, O
-static constexpr double kTileClocks = 500;      ///< between two tiles of a CTA, beside what its ops say
+static constexpr double kTileClocks = 500;      ///< between two tiles of a CTA, in addition to what its ops say
 
 //===-- Structure -------------------------------------------------------------------------------------------------===//
 
@@ -135,7 +135,7 @@ double CtaModel::exposedLoads(llvm::ArrayRef<const Op *> body) const {
 
 //===-- Steps -----------------------------------------------------------------------------------------------------===//
 
-/// What bounds of loops may name beside lets and constants, of the values that a launch has.
+/// What bounds of loops may name in addition to lets and constants, of the values that a launch has.
 static std::optional<int64_t> valueOf(RunValue value, const model::Shape &shape, const RowsOfGroup &rows) {
   switch (value) {
   case RunValue::RowBegin:

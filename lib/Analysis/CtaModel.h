@@ -41,9 +41,9 @@ private:
   const ir::Role &role;
   const GpuRates &gpu;
   const Shape &shape;
-  bool isServed = false;             ///< other roles bring its tiles, or its products run beside what follows
+  bool isServed = false;             ///< other roles bring its tiles, or its products run during what follows
   bool takesTiles = false;           ///< a CTA does, one after another
-  std::vector<const ir::Op *> loops; ///< beside the sections; null for what is outside of loops
+  std::vector<const ir::Op *> loops; ///< in addition to the sections; null for what is outside of loops
 };
 
 } // namespace fagen::model

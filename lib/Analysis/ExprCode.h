@@ -18,6 +18,7 @@ public:
       values.emplace_back();
     return it->second;
   }
+  /// That of the empty name has none, ever.
   std::optional<int64_t> &operator[](unsigned number) { return values[number]; }
   const std::optional<int64_t> &operator[](unsigned number) const { return values[number]; }
 

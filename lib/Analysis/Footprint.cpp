@@ -134,7 +134,7 @@ struct Memo {
   std::mutex mutex;
   llvm::StringMap<std::unique_ptr<const Footprint>> footprints;
   using Pair = std::pair<const Footprint *, const Footprint *>;
-  llvm::DenseMap<std::pair<Pair, int64_t>, Conflict> conflicts; ///< and how many bytes the second lies behind the first
+  llvm::DenseMap<std::pair<Pair, int64_t>, Conflict> conflicts; ///< and how many bytes the second lies after the first
 };
 
 Memo &memo() {

@@ -109,7 +109,7 @@ static std::string nameInLedger(const Op &op) {
   const auto product = dynCast<MmaOp>(op);
   if (!product)
     return title;
-  const bool isStaged = product->form() == MmaForm::Ab && !product->accumulate();
+  const bool isStaged = product->acc().buffer->space == Space::Shared && product->form() != MmaForm::Abt;
   return title + " " + (isStaged ? product->a().buffer->name + product->b().buffer->name : product->acc().buffer->name);
 }
 

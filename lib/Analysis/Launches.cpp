@@ -76,7 +76,7 @@ bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
   return isOfTile(kernel, op) && (namesSplit || !isSplit(kernel));
 }
 
-/// Whether the splits' count orders `second` in one CTA behind `first` in another: first is the CTA's own part of rows
+/// Whether the splits' count orders `second` in one CTA after `first` in another: first is the CTA's own part of rows
 /// that second, or is, the combine_last of one split for all. Both are what every warp does once, in this order, for
 /// the same of its rows.
 bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAccess &second) {

@@ -202,20 +202,45 @@ private:
   void addSegment(const Reach &reach) {
     if (!reach.end)
       return;
-    Summands begin, end;
+    Summands begin;
     collect(reach.begin, false, begin);
-    collect(reach.end, false, end);
     for (size_t i = 0; i < begin.size(); ++i) {
       const auto &[first, isNegative] = begin[i];
-      if (isNegative || first.kind() != ExprKind::Read || !tensorOfRead(kernel, first).isAscending ||
-          first.indices().size() != 1)
+      const Expr element = isNegative ? Expr() : ascendingIn(first);
+      if (!element)
         continue;
       Summands rest = begin;
       rest.erase(rest.begin() + i);
-      const Expr next = Expr::read(tensorOfRead(kernel, first).name, {first.indices()[0] + constant(1)});
-      if (valueRange(kernel, sumOf(rest)).low >= 0 && isAtMost(end, {first, next}))
-        return add({first.indices()[0], constant(1)});
+      const Expr index = element.indices()[0];
+      const Expr next = with(first, element, Expr::read(tensorOfRead(kernel, element).name, {index + constant(1)}));
+      const Expr ofFirst = variable("<first>"), ofNext = variable("<next>"); // else each clamp in them is looked at
+      Summands end;
+      collect(with(with(reach.end, first, ofFirst), next, ofNext), false, end);
+      if (valueRange(kernel, sumOf(rest)).low >= 0 && isAtMost(end, {ofFirst, ofNext}))
+        return add({index, constant(1)});
     }
+  }
+
+  static Expr with(const Expr &expr, const Expr &part, const Expr &other) {
+    return expr.rewritten([&](const Expr &node) { return node == part ? other : Expr(); });
+  }
+
+  /// The element of an ascending tensor that the value is, or is clamped from: it grows with it. Null where it is
+  /// another.
+  Expr ascendingIn(const Expr &value) const {
+    Expr element;
+    value.rewritten([&](const Expr &node) {
+      if (node.kind() == ExprKind::Read)
+        element = node;
+      return Expr();
+    });
+    if (!element || element.indices().size() != 1 || !tensorOfRead(kernel, element).isAscending)
+      return {};
+    const Expr clamp = with(value, element, variable("<element>"));
+    bool isOfSizes = true;
+    clamp.forEachVariable(
+        [&](llvm::StringRef name) { isOfSizes &= name == "<element>" || llvm::is_contained(kernel.sizes, name); });
+    return isOfSizes && direction(clamp, "<element>") == Direction::NotDecreasing ? element : Expr();
   }
 
   const Kernel &kernel;
@@ -275,7 +300,7 @@ public:
 private:
   Expr expanded(const Expr &expr) const { return ::expanded(kernel, expr); }
 
-  /// From `first` of a matrix that begins at `rest` and ends behind `extent`.
+  /// From `first` of a matrix that begins at `rest` and ends after `extent`.
   Reach along(const Expr &rest, const Expr &first, const Expr &length, const Expr &extent) const {
     return {expanded(rest + first), length, expanded(rest + extent)};
   }
@@ -324,6 +349,27 @@ static std::optional<Reach> spanOf(const Reach &a, const Reach &b) {
   return Reach{base + constant(begin), constant(end - begin), a.end && b.end && a.end == b.end ? a.end : Expr()};
 }
 
+/// The condition of the `if` that the op stands in, of those in this block; null where it stands in none.
+static Expr conditionOf(const Block &block, const Op &op) {
+  for (const std::unique_ptr<Op> &each : block.ops)
+    if (const auto branch = dynCast<IfOp>(std::as_const(*each)))
+      if (llvm::any_of(each->body.ops, [&](const auto &inner) { return inner.get() == &op; }))
+        return branch->condition();
+  return {};
+}
+
+/// Whether a tile takes one of the two ops and not the other: they stand in branches of a condition and its opposite,
+/// among what is done once for a tile.
+static bool excludeEachOther(const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
+  if (&roleOfA != &roleOfB)
+    return false;
+  const auto turns = turnsOf(roleOfA);
+  const Block &once = turns ? (*turns)->body : roleOfA.body;
+  const Expr ofA = conditionOf(once, a), ofB = conditionOf(once, b);
+  auto isOpposite = [](const Expr &one, const Expr &other) { return one == equal(other, constant(0)); };
+  return ofA && ofB && (isOpposite(ofA, ofB) || isOpposite(ofB, ofA));
+}
+
 bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
   const Operand *const ofA = globalOperandOf(a), *const ofB = globalOperandOf(b);
   if (!kernel.hasOwnParams() || !ofA || !ofB || ofA->buffer != ofB->buffer ||
@@ -334,7 +380,7 @@ bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, c
   if (reachesOfA.size() != reachesOfB.size())
     return false;
   std::vector<Reach> spans;
-  bool isApart = false;
+  bool isApart = excludeEachOther(roleOfA, a, roleOfB, b);
   for (const auto &[one, other] : llvm::zip_equal(reachesOfA, reachesOfB)) {
     const std::optional<Reach> span = spanOf(one, other);
     if (!span)

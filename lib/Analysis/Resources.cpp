@@ -14,7 +14,7 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// Addresses, loop state and temporaries beside the fragments: measured on the shipped kernels, 30 to 60.
+/// Addresses, loop state and temporaries in addition to the fragments: measured on the shipped kernels, 30 to 60.
 static constexpr unsigned kOtherRegisters = 48;
 /// Addresses, loop counters, row maxima and sums, one operand: what no kernel does without; and where warp groups
 /// multiply.
@@ -65,7 +65,7 @@ static bool isOfPart(const Kernel &kernel, const Buffer &fragment) {
   });
 }
 
-/// Tiles of Q, S and O in fragments, P beside the next tile's S where steps overlap, and what no kernel does without.
+/// Tiles of Q, S and O in fragments, P next to the next tile's S where steps overlap, and what no kernel does without.
 static unsigned leastRegisters(const Kernel &kernel) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   const bool isBeside = overlap == Overlap::Intra || overlap == Overlap::Both;

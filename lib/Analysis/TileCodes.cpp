@@ -6,6 +6,7 @@
 #include "fagen/Analysis/Access.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
+#include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -87,7 +88,7 @@ void TileCodes::encode(llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points
 /// The row that a copy begins with, counted as masks count keys: where splits share them, from the split's first one.
 static Expr rowOf(const Kernel &kernel, const Op &op) {
   const Expr row = op.expr(Attr::Row);
-  const bool countsAllKeys = op.has(Attr::Limit) && op.expr(Attr::Limit).uses(nameOf(RunValue::SeqKv));
+  const bool countsAllKeys = globalOf(op) && rowEndOf(op).uses(nameOf(RunValue::SeqKv));
   return kernel.grid.split && countsAllKeys ? row - variable(RunValue::SplitBegin) : row;
 }
 

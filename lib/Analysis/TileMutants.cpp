@@ -99,7 +99,7 @@ private:
       op.operands[CopyIssueOp<>::kFull].position = op.operands[CopyIssueOp<>::kFull].position + constant(by);
   }
 
-  /// To the rows behind, or where steps take columns in turn, to the columns.
+  /// To the rows after, or where steps take columns in turn, to the columns.
   static void shiftTile(Op &op, int64_t by) {
     const CopyIssueOp copy(op);
     const Buffer &ring = *copy.dst().buffer;

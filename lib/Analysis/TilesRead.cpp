@@ -5,6 +5,7 @@
 
 #include "fagen/Analysis/Order.h"
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 
 #include "TileCodes.h"
@@ -143,8 +144,8 @@ private:
     for (unsigned i = 0; i < code.operands.size(); ++i)
       if (code.operands[i].writes)
         write(op, code.operands[i], event.positions[i], made, place, code.isForSteps);
-    if (isProduct(op, MmaForm::Abt) || isProduct(op, MmaForm::Ab))
-      sumUp(op, code.operands[0], event.positions[0], summedOf(op, read[2]));
+    if (const std::optional<Product> product = asProduct(op))
+      sumUp(op, code.operands[0], event.positions[0], summedOf(*product, read[2]));
   }
 
   // Positions.
@@ -265,23 +266,24 @@ private:
   }
 
   /// Where the elements of the right operand begin that a product sums over.
-  static const Coordinate &summedOf(const Op &op, const Place &b) {
-    return isProduct(op, MmaForm::Abt) ? b.columns : b.rows;
+  static const Coordinate &summedOf(const Product &product, const Place &b) {
+    return product.takesRightTransposed() ? b.columns : b.rows;
   }
 
   Place multiply(const Op &op, llvm::ArrayRef<Place> read) {
-    const bool isTransposed = isProduct(op, MmaForm::Abt);
+    const Product product = *asProduct(op);
+    const bool isTransposed = product.takesRightTransposed();
     const Place &a = read[1], &b = read[2];
-    const Coordinate &summed = summedOf(op, b);
-    if (a.columns.isKnown() && summed.isKnown() && a.columns.value != summed.value)
-      fail(op, "sums over columns of %" + op.operands[1].buffer->name + " from " + textOf(a.columns) +
-                   " on, and over " + (isTransposed ? kColumns : kRows) + "%" + op.operands[2].buffer->name + " from " +
-                   textOf(summed) + " on");
+    const Coordinate &summed = summedOf(product, b), &ofLeft = product.takesLeftTransposed() ? a.rows : a.columns;
+    if (ofLeft.isKnown() && summed.isKnown() && ofLeft.value != summed.value)
+      fail(op, "sums over " + (product.takesLeftTransposed() ? kRows : kColumns) + "%" + op.operands[1].buffer->name +
+                   " from " + textOf(ofLeft) + " on, and over " + (isTransposed ? kColumns : kRows) + "%" +
+                   op.operands[2].buffer->name + " from " + textOf(summed) + " on");
     for (unsigned held = 3; held < read.size(); ++held) { // the first columns of a
       meet(op, 1, a.rows, held, read[held].rows, kRows);
       meet(op, 1, a.columns, held, read[held].columns, kColumns);
     }
-    Place made{a.rows, isTransposed ? b.rows : b.columns};
+    Place made{product.takesLeftTransposed() ? a.columns : a.rows, isTransposed ? b.rows : b.columns};
     if (op.isSet(Attr::Accumulate)) {
       made.rows = meet(op, 0, read[0].rows, 1, made.rows, kRows);
       made.columns = meet(op, 0, read[0].columns, 2, made.columns, kColumns);

@@ -331,7 +331,7 @@ private:
     std::vector<Event> &events = timeline().events;
     if (hasGroups[role] || !pool)
       return unroll(loop.body, body);
-    hasSufficed = false; // so that no turn depends on the one before, or what is behind on how it was made
+    hasSufficed = false; // so that no turn depends on the one before, or what comes after on how it was made
     Turn &known = turns[{role, body, *values[code.variable], *values[code.carry], choices.valuesOf(current, turn)}];
     if (known.length != 0) {
       events.insert(events.end(), known.events.begin(), known.events.end());
@@ -398,7 +398,7 @@ private:
   std::map<std::pair<unsigned, SteeringChoices::Values>, llvm::SmallVector<const Timeline *, 4>> known;
   unsigned current = 0, role = 0; ///< what is being unrolled
   bool hasSufficed = false;       ///< the last event did
-  unsigned now = 0;               ///< the event of the op that is being unrolled, or the one behind it
+  unsigned now = 0;               ///< the event of the op that is being unrolled, or the one after it
   struct Turn {
     std::vector<Event> events;
     std::vector<int64_t> course;

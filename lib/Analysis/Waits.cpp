@@ -76,7 +76,7 @@ private:
     return demand;
   }
 
-  /// The smallest count that accesses behind this wait, with no other wait between, ask for; 0 when none does.
+  /// The smallest count that accesses after this wait, with no other wait between, ask for; 0 when none does.
   void start(Op &wait) {
     const unsigned point = points.before(&wait);
     std::optional<int64_t> count;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Work.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -75,7 +76,7 @@ static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
 /// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
 static Work workOfMma(MmaOp<const Op> product, double warps) {
   const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-  const double depth = a.columns;
+  const double depth = asProduct(*product)->sumsOfLeft();
   Work work;
   (product.sums() ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
   if (product.sums()) // they become f32, and are added where they must be
@@ -89,7 +90,7 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
 /// A group's warps share b; they read of a what no fragment holds.
 static Work workOfAskedMma(const Kernel &kernel, MmaIssueOp<const Op> product, double warps) {
   const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-  const double depth = a.columns;
+  const double depth = asProduct(*product)->sumsOfLeft();
   double fromShared = depth;
   for (const Operand &columns : columnsInRegisters(*product))
     fromShared -= columns.buffer->columns.number();
@@ -173,7 +174,7 @@ static Work workOfResult(const Op &op, double warps, double keyWarps) {
     const Buffer &o = *staged->o().buffer, &dst = *staged->dst().buffer;
     const double count = warps * o.rows * std::min(o.columns, dst.columns);
     work.wavefronts = wavefrontsOf(count * sizeOf(dst.type));
-    work.storedBytes = count * sizeOf(dst.type); // by the bulk_store behind it
+    work.storedBytes = count * sizeOf(dst.type); // by the bulk_store after it
   } else if (const auto split = dynCast<StoreSplitOp>(op)) {
     work.storedBytes = warps * elements(*split->o().buffer) * sizeOf(split->dst().buffer->type);
   } else if (const auto own = dynCast<StorePartialOp>(op)) {
@@ -240,7 +241,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::TakeTile:
   case OpKind::Fence:
   case OpKind::AwaitLaunches:
-  // By the copy engine, beside what follows.
+  // By the copy engine, during what follows.
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
@@ -249,7 +250,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::CombineLast:
   // A launch of its own, before.
   case OpKind::ClassifyTiles:
-  // Little beside the rest, or nothing: once a tile, no instruction, or what the body has.
+  // Little compared with the rest, or nothing: once a tile, no instruction, or what the body has.
   case OpKind::CopyCommit:
   case OpKind::CopyWait:
   case OpKind::StoreLse:

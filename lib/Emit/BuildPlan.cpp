@@ -82,9 +82,9 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (const auto copy = dynCast<CopyIssueOp>(op); copy && isBulkCopy(op))
-        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.cluster : 1));
+        add(planLoad(tensorOf(*copy->src().buffer), *copy->dst().buffer, copy->cluster() ? kernel.grid.cluster : 1));
       if (const auto store = dynCast<BulkStoreOp>(op))
-        add(planStore(*store->dst().buffer, *store->src().buffer, role.warps / kGroupWarps));
+        add(planStore(tensorOf(*store->dst().buffer), *store->src().buffer, role.warps / kGroupWarps));
     });
   return maps;
 }

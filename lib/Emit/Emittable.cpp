@@ -35,12 +35,13 @@ enum class TensorUse : uint8_t {
 struct TensorParam {
   llvm::StringLiteral name;
   TensorUse use;
+  RunValue heads, rows;
 };
-constexpr TensorParam kTensors[] = {{"q", TensorUse::Copied},
-                                    {"k", TensorUse::Copied},
-                                    {"v", TensorUse::Copied},
-                                    {"o", TensorUse::Results},
-                                    {"lse", TensorUse::RowSums}};
+constexpr TensorParam kTensors[] = {{"q", TensorUse::Copied, RunValue::Heads, RunValue::SeqQ},
+                                    {"k", TensorUse::Copied, RunValue::KvHeads, RunValue::SeqKv},
+                                    {"v", TensorUse::Copied, RunValue::KvHeads, RunValue::SeqKv},
+                                    {"o", TensorUse::Results, RunValue::Heads, RunValue::SeqQ},
+                                    {"lse", TensorUse::RowSums, RunValue::Heads, RunValue::SeqQ}};
 /// What the text of a kernel with attention's parameters names.
 constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Measure::HeadDimQK, Measure::HeadDimV,
                                        Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
@@ -120,10 +121,6 @@ private:
                                 " begins with warp " + Twine(role.firstWarp));
       else if (op.kind == OpKind::Store && warpGridOf(kernel, role).columns != 1)
         refuse(op.location, "a store takes accumulators of whole rows; warps of role " + role.name + " divide columns");
-      else if (const auto mma = dynCast<MmaOp>(op))
-        checkProduct(*mma, /*isOfGroups=*/false);
-      else if (const auto mma = dynCast<MmaIssueOp>(op))
-        checkProduct(*mma, /*isOfGroups=*/true);
     });
     if (isSound) // else operands may be of other kernels' kinds
       checkOperands(kernel, role);
@@ -170,19 +167,6 @@ private:
     });
   }
 
-  template <typename Product> void checkProduct(Product product, bool isOfGroups) {
-    const Buffer &a = *product.a().buffer;
-    const bool isShared = a.space == Space::Shared, adds = product.accumulate() != 0;
-    if (product.form() == MmaForm::Ab && (isShared || !adds))
-      refuse(product->location, "a product of form ab takes its left operand from registers and has accumulate = 1; %" +
-                                    a.name + (isShared ? " is in shared memory" : " is, accumulate is 0"));
-    if (product.form() == MmaForm::Abt && !isShared && (isOfGroups || adds))
-      refuse(product->location,
-             "a product of form abt that is asynchronous, or has accumulate = 1, takes its left operand "
-             "from shared memory; %" +
-                 a.name + " is in registers");
-  }
-
   static unsigned countTickets(const Block &body) {
     unsigned found = 0;
     walk(body, [&](const Op &op) { found += op.kind == OpKind::FetchTile; });
@@ -201,6 +185,8 @@ private:
     case OpKind::AwaitLaunches:
     case OpKind::Place:
       return false;
+    case OpKind::CopyIssue:
+      return !op.isSet(Attr::Running);
     default:
       return true;
     }
@@ -319,26 +305,57 @@ private:
   void checkOp(const Op &op) {
     if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
+    const auto combine = dynCast<CombineLastOp>(op);
+    auto isOfWorkspace = [&](const Operand &operand) { return combine && &operand == &combine->parts(); };
     if (const std::optional<TensorUse> use = useOfTensors(op))
       for (const Operand &operand : op.operands)
-        if (operand.buffer && operand.buffer->space == Space::Global)
+        if (operand.buffer && operand.buffer->space == Space::Global && !isOfWorkspace(operand))
           checkTensor(op, *operand.buffer, opTakesSums(op, operand) ? TensorUse::RowSums : *use);
   }
 
   void checkTensor(const Op &op, const Buffer &buffer, TensorUse use) {
-    const auto isOfUse = [use](const TensorParam &param) { return param.use == use; };
     std::vector<llvm::StringRef> names;
-    for (const TensorParam &param : llvm::make_filter_range(kTensors, isOfUse))
+    for (const TensorParam &param : kTensors) {
+      if (param.use != use)
+        continue;
+      if (param.name == tensorOf(buffer).param)
+        return checkShape(op, buffer, param, use);
       names.push_back(param.name);
-    if (!llvm::is_contained(names, buffer.param))
-      refuse(op.location, "%" + buffer.name + " is not a tensor of attention that " + opInfo(op.kind).name +
-                              " names; there its `param` is " + alternatives(names));
+    }
+    refuse(op.location, "%" + buffer.name + " is not a tensor of attention that " + opInfo(op.kind).name +
+                            " names; there its `param` is " + alternatives(names));
+  }
+
+  /// The text knows where rows of a head lie, and those of packed heads.
+  static bool areRowsOfHeads(const Buffer &view, TensorUse use) {
+    const AddressMap &map = *view.map;
+    const Expr row = variable(map.row), perKv = variable(RunValue::HeadsPerKv), &head = map.at[1];
+    const Expr firstRow = restBeside(map.at[2], map.row);
+    const bool isOfHead = !head.uses(map.row) && firstRow && (use == TensorUse::Copied || firstRow == constant(0));
+    const bool isOfPacked = map.at[2] == floorDiv(row, perKv) && head.kind() == ExprKind::Add &&
+                            !head.lhs().uses(map.row) && head.rhs() == row % perKv;
+    const bool isWhole = map.at.size() == 3 || map.at.back() == variable(map.column);
+    return isWhole && !map.at[0].uses(map.row) && (isOfHead || isOfPacked);
+  }
+
+  /// By their published shapes.
+  void checkShape(const Op &op, const Buffer &buffer, const TensorParam &param, TensorUse use) {
+    const Buffer &tensor = tensorOf(buffer);
+    llvm::SmallVector<Expr, 4> shape = {variable(RunValue::Batch), variable(param.heads), variable(param.rows)};
+    if (use != TensorUse::RowSums && !tensor.shape.empty())
+      shape.push_back(tensor.shape.back());
+    if (tensor.shape != shape || !buffer.map || !areRowsOfHeads(buffer, use))
+      refuse(op.location, "%" + buffer.name + " is no view of rows of one head of %" + tensor.name + "[" +
+                              nameOf(RunValue::Batch) + ", " + nameOf(param.heads) + ", " + nameOf(param.rows) +
+                              (use == TensorUse::RowSums ? "]" : ", columns]") + ", nor of packed heads; " +
+                              opInfo(op.kind).name + " has text for these");
   }
 
   /// Beside the results, in one op.
   static bool opTakesSums(const Op &op, const Operand &operand) {
     const auto merged = dynCast<StoreMergedOp>(op);
-    return merged && &operand == &merged->lse();
+    const auto combine = dynCast<CombineLastOp>(op);
+    return (merged && &operand == &merged->lse()) || (combine && &operand == &combine->lse());
   }
 
   /// What the op does with the caller's tensors; nothing where its global operands are parts of the workspace.
@@ -349,6 +366,7 @@ private:
     case OpKind::BulkStore:
     case OpKind::Store:
     case OpKind::StoreMerged:
+    case OpKind::CombineLast:
       return TensorUse::Results;
     case OpKind::StoreLse:
       return TensorUse::RowSums;

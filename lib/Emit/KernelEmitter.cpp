@@ -20,6 +20,8 @@ llvm::StringRef fagen::spellType(ElementType type) {
     return "f16";
   case ElementType::BF16:
     return "bf16";
+  case ElementType::E4M3:
+    return "e4m3";
   case ElementType::F32:
     return "float";
   case ElementType::U32:

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "OpEmitter.h"
-#include "TileUses.h"
 
 #include "fagen/Emit/Kernel.h"
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -29,6 +29,13 @@ LayoutText layoutText(ir::Layout layout);
 
 /// As CUDA spells the type.
 llvm::StringRef spellType(ir::ElementType type);
+
+/// No tile: what roles tell each other; and its type.
+bool isHandedOver(const ir::Buffer &buffer);
+std::string handoverType(const ir::Buffer &buffer);
+
+/// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
+std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
 
 /// "key_tile": KeyTile.
 std::string typeName(llvm::StringRef buffer);
@@ -138,12 +145,8 @@ private:
     bool hasScores = false, hasResults = false;
   };
   Products productsOf(const ir::Op &loop) const;
-  /// A tensor that threads copy from, and whether its rows are those of queries.
-  struct Source {
-    const ir::Buffer *tensor;
-    bool isOfQueries;
-  };
-  std::vector<Source> sources() const;
+  /// The views that threads copy from.
+  std::vector<ir::Matrix> sources() const;
   std::vector<std::pair<std::string, std::string>> membersOfSources() const;
   std::vector<std::pair<std::string, std::string>> membersOfCta() const;
   void emitLoops();
@@ -160,7 +163,6 @@ private:
   std::string distinctOf(const ir::Kernel &classifier, const ir::Expr &count,
                          llvm::ArrayRef<ir::RunValue> indices) const;
   std::string expressionOf(const ir::Expr &value);
-  std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
   bool runsAtMostOnce(ir::LoopOp<const ir::Op> loop) const { return fagen::runsAtMostOnce(kernel, math, loop); }
   bool isSampled(ir::LoopOp<const ir::Op> loop) const;
@@ -186,7 +188,6 @@ private:
   void emitFirstSources();
 
   const ir::Kernel &kernel;
-  const TileUses uses{kernel};
   const Instrument instrument;
   const OtherLaunches others;
   const TileDivisors divisors;

@@ -45,7 +45,7 @@ KernelEmitter::Products KernelEmitter::productsOf(const Op &loop) const {
   Products found;
   walk(loop.body, [&](const Op &op) {
     if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
-      (uses.isOfScores(op) ? found.hasScores : found.hasResults) = true;
+      (isOfScores(kernel, op) ? found.hasScores : found.hasResults) = true;
   });
   return found;
 }
@@ -415,10 +415,12 @@ void KernelEmitter::emitEntryOfOneTile() {
   if (load) {
     line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
   } else {
-    for (const auto &[tensor, isOfQueries] : sources())
-      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, place.batch, place.{1}){2},",
-           tensor->param, isOfQueries ? "head" : "kv_head",
-           isSplit() && !isOfQueries ? fmt::format(" + place.split_begin * params.{}_stride[2]", tensor->param) : "");
+    for (const Matrix &source : sources()) {
+      const std::string &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
+      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, {1}, {2}){3},", tensor,
+           letValue(source.at()[0]), letValue(firstOf(source, 1)),
+           first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor));
+    }
   }
   std::string rest = "place.row_begin";
   if (load)

@@ -9,17 +9,18 @@
 
 #include "fagen/Target/MmaInstrs.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 #include <utility>
 
 using namespace fagen;
 using namespace fagen::ir;
 
-/// No tile: what roles tell each other.
-static bool isOfHandover(const Buffer &buffer) {
+bool fagen::isHandedOver(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-static std::string handoverType(const Buffer &buffer) {
+std::string fagen::handoverType(const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
     return "NextTile";
   return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : buffer.stages.str());
@@ -27,7 +28,7 @@ static std::string handoverType(const Buffer &buffer) {
 
 void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isOfHandover(*buffer))
+    if (isHandedOver(*buffer))
       continue;
     const bool isTensor = buffer->type != ElementType::F32;
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
@@ -41,7 +42,7 @@ void KernelEmitter::emitStorage() {
   emitTileTypes();
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing && !isOfHandover(*buffer) && uses.isOfKeys(*buffer))
+    if (buffer->isRing && !isHandedOver(*buffer) && isOfKeys(kernel, *buffer))
       rings.push_back(buffer);
     if (buffer->overlays)
       overlays.push_back(buffer);
@@ -52,13 +53,13 @@ void KernelEmitter::emitStorage() {
   line(out, "}};\n\nstruct SharedStorage {{");
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isOfHandover(*buffer)) {
+    if (isHandedOver(*buffer)) {
       line(out, "  {} {};", handoverType(*buffer), buffer->name);
       continue;
     }
-    if (buffer->overlays || (buffer->isRing && uses.isOfKeys(*buffer) && ringWritten))
+    if (buffer->overlays || (buffer->isRing && isOfKeys(kernel, *buffer) && ringWritten))
       continue;
-    if (!buffer->isRing || !uses.isOfKeys(*buffer)) {
+    if (!buffer->isRing || !isOfKeys(kernel, *buffer)) {
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
            buffer->isRing ? "[" + buffer->stages.str() + "]" : "");
       continue;
@@ -100,14 +101,13 @@ std::string KernelEmitter::letValue(const Expr &value) const {
       .str();
 }
 
-std::vector<KernelEmitter::Source> KernelEmitter::sources() const {
-  llvm::DenseMap<const Buffer *, bool> copied;
-  forEach<CopyIssueOp>(math.body,
-                       [&](CopyIssueOp<const Op> copy) { copied[copy.src().buffer] |= isOfQueries(kernel, copy); });
-  std::vector<Source> found;
-  for (const Buffer *tensor : buffersIn(Space::Global))
-    if (const auto copy = copied.find(tensor); copy != copied.end())
-      found.push_back({tensor, copy->second});
+std::vector<Matrix> KernelEmitter::sources() const {
+  llvm::SmallPtrSet<const Buffer *, 4> copied;
+  forEach<CopyIssueOp>(math.body, [&](CopyIssueOp<const Op> copy) { copied.insert(copy.src().buffer); });
+  std::vector<Matrix> found;
+  for (const std::unique_ptr<Buffer> &view : kernel.buffers)
+    if (copied.contains(view.get()))
+      found.emplace_back(Operand{view.get(), {}});
   return found;
 }
 
@@ -116,9 +116,9 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfSources
   const std::string ofKeys = isSplit() ? "the first key's row of the K/V head" : "row 0 of the K/V head";
   std::vector<std::pair<std::string, std::string>> members;
   std::string before;
-  for (const auto &[tensor, isOfQueries] : sources()) {
-    const std::string &what = isOfQueries ? ofQueries : ofKeys;
-    members.push_back({fmt::format("const Element *{};", tensor->param), what == before ? "likewise" : what});
+  for (const Matrix &source : sources()) {
+    const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries;
+    members.push_back({fmt::format("const Element *{};", source.tensor().param), what == before ? "likewise" : what});
     before = what;
   }
   members.push_back({"int row_begin;", "first query row"});
@@ -305,8 +305,7 @@ void KernelEmitter::emitCtaAt() {
   line(out, "}}\n");
 }
 
-std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
-  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+std::string fagen::fragmentType(const MmaFamilyInfo &family, const Buffer &buffer, llvm::StringRef element) {
   const bool isMma =
       family.isCollective && family.keepsResults; // else O and the rows are the lanes' of ops/lane_softmax.h
   const std::string rows = buffer.rows.str(), columns = buffer.columns.str();
@@ -314,14 +313,14 @@ std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
     return fmt::format("{}<{}>", isMma ? "RowValues" : "LaneRows", rows);
   if (buffer.type == ElementType::F32)
     return fmt::format("{}<{}, {}>", isMma ? "Accumulator" : "LaneColumns", rows, columns);
-  return fmt::format("{}<Element, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", rows, columns);
+  return fmt::format("{}<{}, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", element.str(), rows, columns);
 }
 
 void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
   for (const Buffer *buffer : buffersIn(Space::Fragment))
     if (buffer->type != ElementType::U32 && text.registers.contains(buffer)) // the entry has a variable of its own
-      line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+      line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *buffer, "Element"), buffer->name);
   for (const Buffer *ring : runningRings())
     line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
   if (instrument != Instrument::None)

@@ -6,9 +6,10 @@
 #include "LoopText.h"
 #include "Stages.h"
 
+#include "fagen/IR/Patterns.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/ValueRange.h"
-#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -158,9 +159,19 @@ std::string OpEmitter::expression(const Expr &expr) const {
   return spellTurns(kernel, spelled).str();
 }
 
-bool fagen::isOfQueries(const Kernel &kernel, CopyIssueOp<const Op> copy) {
-  const Expr limit = expand(kernel, copy.limit());
-  return limit.uses(nameOf(RunValue::SeqQ)) && !limit.uses(nameOf(RunValue::SeqKv));
+std::string OpEmitter::headOf(const Op &op) const {
+  const Matrix matrix = matrixOf(op);
+  return fmt::format("{}, {}", expression(matrix.at()[0]), expression(firstOf(matrix, 1)));
+}
+
+Expr fagen::firstOf(const Matrix &matrix, unsigned dimension) {
+  const Expr row = variable(matrix.map().row);
+  return matrix.at()[dimension]
+      .rewritten([&](const Expr &node) {
+        const bool isOfPacked = node.kind() == ExprKind::Mod || node.kind() == ExprKind::FloorDiv;
+        return isOfPacked && node.lhs() == row ? constant(0) : Expr();
+      })
+      .substitute(matrix.map().row, constant(0));
 }
 
 std::string OpEmitter::nameOr(Measure measure, int64_t number) const {
@@ -169,10 +180,13 @@ std::string OpEmitter::nameOr(Measure measure, int64_t number) const {
 
 static bool isShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
 
-const TileUses &OpEmitter::tileUses() const {
-  if (!uses)
-    uses.emplace(kernel);
-  return *uses;
+bool fagen::isOfKeys(const Kernel &kernel, const Buffer &ring) {
+  bool isOfOthers = false;
+  for (const Role &role : kernel.roles)
+    forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+      isOfOthers |= copy.dst().buffer == &ring && !Matrix(copy.src()).at()[1].uses(nameOf(RunValue::KvHead));
+    });
+  return !isOfOthers;
 }
 
 std::string OpEmitter::operand(const Operand &operand) const {
@@ -185,14 +199,14 @@ std::string OpEmitter::operand(const Operand &operand) const {
                            : operand.position.kind() == ExprKind::Constant
                                ? std::to_string(operand.position.value() % buffer.stages)
                                : expression(operand.position % buffer.stages.expr());
-  return fmt::format("cta.shared.{}{}[{}]", tileUses().isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
+  return fmt::format("cta.shared.{}{}[{}]", isInKvRing(buffer) ? "ring." : "", buffer.name, slot);
 }
 
 std::string OpEmitter::heading(const Op &op) const {
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:
-    return tileUses().isOfScores(op)    ? "S = Q K^T"
+    return isOfScores(kernel, op)       ? "S = Q K^T"
            : op.isSet(Attr::Accumulate) ? "O += P V"
                                         : "P V, which no lane can add to its O yet";
   case OpKind::Map:
@@ -226,50 +240,50 @@ void OpEmitter::comment(const Op &op) {
 
 void OpEmitter::emitCopyIssue(const Op &op) {
   const CopyIssueOp copy(op);
-  const Operand &target = copy.dst();
-  const std::string &tensor = copy.src().buffer->param;
-  const bool isAsync = copy.kind() == CopyKind::CpAsync;
+  if (isBulkCopy(op))
+    return emitBulkCopy(copy);
   std::optional<IndentedStream::Scope> scope;
   if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
     line(out, "if ({})", expression(copy.when()));
     scope.emplace(out);
     callStandsHere();
   }
-  if (copy.src().buffer->isPacked)
+  emitCopy(copy);
+}
+
+void OpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
+  const Operand &target = copy.dst();
+  const Matrix matrix(copy.src());
+  const std::string &tensor = matrix.tensor().param, end = expression(matrix.rows());
+  const bool isAsync = copy.kind() == CopyKind::CpAsync;
+  if (!hasEvenRows(matrix))
     return line(out,
                 "copy_packed_tile{}<kThreads, kVectorBytes>({}, cta.{}, packed_rows(cta.params, "
                 "cta.params.{}_stride), {}, {});",
-                isAsync ? "_async" : "", operand(target), tensor, tensor, expression(copy.row()),
-                expression(copy.limit()));
+                isAsync ? "_async" : "", operand(target), tensor, tensor, expression(copy.row()), end);
   line(out, "copy_{}tile{}<kThreads, kVectorBytes>({}, {}{}, cta.params.{}_stride[2], {}, {});",
        copy.running() ? "next_" : "", isAsync ? "_async" : "", operand(target), copy.running() ? "r.next_" : "cta.",
-       tensor, tensor, expression(copy.row()), expression(copy.limit()));
+       tensor, tensor, expression(copy.row()), end);
 }
 
-void OpEmitter::emitBulkCopy(const Op &op) {
-  const CopyIssueOp copy(op);
-  const bool ofQueries = isOfQueries(kernel, copy); // which no other CTA reads
-  line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
-       copy.cluster() ? "copy_share<kCluster>" : "copy_tile_box", operand(copy.dst()), copy.src().buffer->param,
-       expression(copy.row()), ofQueries ? "head" : "kv_head", mbarrier(copy.full()),
-       ofQueries ? "kEvictFirst" : "kEvictLast");
+std::string fagen::cacheHintOf(CopyIssueOp<const Op> copy) {
+  return !copy.hint()                            ? ""
+         : *copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
+                                                 : ", ptx::CacheHint::kEvictLast";
+}
+
+void OpEmitter::emitBulkCopy(CopyIssueOp<const Op> copy) {
+  const Matrix matrix(copy.src());
+  line(out, "{}({}, cta.params.{}_map, {}, {}, {}, {}{});", copy.cluster() ? "copy_share<kCluster>" : "copy_tile_box",
+       operand(copy.dst()), matrix.tensor().param, expression(copy.row() + firstOf(matrix, 2)),
+       expression(matrix.at()[1]), expression(matrix.at()[0]), mbarrier(copy.full()), cacheHintOf(copy));
 }
 
 void OpEmitter::emitAsyncMma(const Op &op) {
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   if (op.kind == OpKind::MmaCommit)
     return line(out, "ptx::{}_commit();", family.async.str());
-  if (const auto wait = dynCast<MmaWaitOp>(op))
-    return line(out, "ptx::{}_wait<{}>();", family.async.str(), wait->pending());
-  const MmaIssueOp product(op);
-  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
-  if (!isShared(product.a()))
-    return line(out, "{}({}, {}, {});", family.ab.str(), acc, a, b);
-  std::string inRegisters;
-  for (const Operand &columns : columnsInRegisters(*product))
-    inRegisters += operand(columns) + ", ";
-  line(out, "{}({}, {}{}, cta.group_row, {});", (product.accumulate() ? family.addAbt : family.abt).str(), acc,
-       inRegisters, a, b);
+  line(out, "ptx::{}_wait<{}>();", family.async.str(), MmaWaitOp(op).pending());
 }
 
 void OpEmitter::emitLoop(const Op &op) {
@@ -286,23 +300,20 @@ void OpEmitter::emitLoop(const Op &op) {
   line(out, "}}");
 }
 
+/// Warps, or groups of them, have rows of what lies in shared memory; warps side by side divide the right operand.
 void OpEmitter::emitMma(const Op &op) {
-  const MmaOp product(op);
-  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
-  const bool isTransposed = product.form() == MmaForm::Abt;
-  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
-  if (!family.keepsResults)
-    return line(out, "{}({}, {}, {}, warp_row());", (isTransposed ? family.abt : family.ab).str(), acc, a, b);
-  const bool isAdded = isTransposed && product.accumulate(); // the other form always is
-  const std::string function = (isAdded        ? family.addAbt
-                                : isTransposed ? family.abt
-                                               : family.ab)
-                                   .str() +
-                               (product.sums() ? "_f16" : "");
-  if (isTransposed && isShared(product.a()))
-    line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);
-  else
-    line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
+  const Product product = *asProduct(op);
+  const std::string function = functionOf(kernel, product).str() + (product.sumsInF16 ? "_f16" : "");
+  const std::string acc = operand(op.operands[MmaOp<>::kAcc]), b = operand(op.operands[MmaOp<>::kB]);
+  std::string a = operand(op.operands[MmaOp<>::kA]);
+  if (!mmaFamily(kernel.backend).keepsResults)
+    return line(out, "{}({}, {}, {}, warp_row());", function, acc, a, b);
+  if (product.a->space == Space::Shared)
+    a += product.isAsynchronous ? ", cta.group_row" : ", warp_row()";
+  if (product.isAsynchronous)
+    for (const Operand &columns : llvm::reverse(columnsInRegisters(op)))
+      a = operand(columns) + ", " + a;
+  line(out, "{}({}, {}, {}{});", function, acc, a, b, product.isAsynchronous ? "" : ", warp_key()");
 }
 
 void OpEmitter::emitLoadFragment(const Op &op) {
@@ -355,7 +366,7 @@ size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
 void OpEmitter::emit(const Op &op) {
   switch (op.kind) {
   case OpKind::CopyIssue:
-    return isBulkCopy(op) ? emitBulkCopy(op) : emitCopyIssue(op);
+    return emitCopyIssue(op);
   case OpKind::CopyCommit:
     return line(out, "ptx::cp_async_commit();");
   case OpKind::CopyWait:
@@ -367,6 +378,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Reduce:
     return emitReduce(op);
   case OpKind::Mma:
+  case OpKind::MmaIssue:
     return emitMma(op);
   case OpKind::Vote:
     return emitVote(op);
@@ -382,7 +394,6 @@ void OpEmitter::emit(const Op &op) {
     return emitResult(op);
   case OpKind::Barrier:
     return emitBarrier(op);
-  case OpKind::MmaIssue:
   case OpKind::MmaCommit:
   case OpKind::MmaWait:
     return emitAsyncMma(op);
@@ -426,7 +437,7 @@ void OpEmitter::emitMark(device::Stage stage, bool isBeforeWait) {
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   std::vector<device::Stage> stages;
   if (marks != Marks::None)
-    stages = stagesOf(ops, tileUses());
+    stages = stagesOf(kernel, ops);
   knowsRedone = false;
   for (size_t i = 0; i != ops.size(); ++i) {
     i += emitOps(ops.drop_front(i)) - 1;

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "RowKeys.h"
-#include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/Measures.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Support/IndentedStream.h"
 #include "form/Divisors.h"
 #include "form/KeyRuns.h"
@@ -70,8 +70,12 @@ bool isOfElements(const ir::Op &op);
 std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &visible);
 /// The mask's condition where a fragment is masked by runs of keys: where it reads an element for each row and key.
 std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
-/// Whether a copy of attention's is of rows that end where queries do: of the query's head, else of the keys'.
-bool isOfQueries(const ir::Kernel &kernel, ir::CopyIssueOp<const ir::Op> copy);
+/// Of a view the index of row 0 in that dimension of the tensor.
+ir::Expr firstOf(const ir::Matrix &matrix, unsigned dimension);
+/// ", ptx::CacheHint::kEvictFirst", or nothing.
+std::string cacheHintOf(ir::CopyIssueOp<const ir::Op> copy);
+/// A ring that copies fill with rows of K/V heads alone, which attention's text keeps together.
+bool isOfKeys(const ir::Kernel &kernel, const ir::Buffer &ring);
 /// What a lambda calls elements of the buffer.
 std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
@@ -126,7 +130,7 @@ public:
   void enterEpilogue() { inEpilogue = true; }
 
   /// "cta.shared.ring.k[(j + 1) % kStages]", "r.s".
-  virtual std::string operand(const ir::Operand &operand) const;
+  std::string operand(const ir::Operand &operand) const;
   /// The expression with run-time values spelled as the generated function reaches them.
   virtual std::string expression(const ir::Expr &expr) const;
   /// The number of the tile that goes with a ticket.
@@ -135,8 +139,13 @@ public:
 protected:
   /// Where a kernel with parameters of its own writes the op otherwise: writes it, and says so.
   virtual bool emitOwn(const ir::Op &) { return false; }
+  virtual bool isInKvRing(const ir::Buffer &ring) const { return isOfKeys(kernel, ring); }
+  virtual void emitCopy(ir::CopyIssueOp<const ir::Op> copy);
+  virtual void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy);
   /// Elements of tensors, as the text calls their type.
   virtual std::string elementType(ir::ElementType) const { return "Element"; }
+  /// "place.batch, place.head": of the first row of the view that the op names.
+  std::string headOf(const ir::Op &op) const;
   /// A measure's constant where the text has it, else the number.
   std::string nameOr(ir::Measure measure, int64_t number) const;
   /// What a reader wants to know before the line: the maths for ops that have some.
@@ -150,8 +159,6 @@ protected:
 
   /// A real expression as the lambda of a map computes it.
   std::string element(const ir::Op &op, const ir::Expr &value) const;
-  /// Found when it is asked for first.
-  const TileUses &tileUses() const;
 
   const ir::Kernel &kernel;
   const TileDivisors &divisors;
@@ -163,7 +170,6 @@ private:
   void emit(const ir::Op &op);
   void comment(const ir::Op &op);
   void emitCopyIssue(const ir::Op &op);
-  void emitBulkCopy(const ir::Op &op);
   void emitMma(const ir::Op &op);
   void emitAsyncMma(const ir::Op &op);
   void emitArrive(const ir::Op &op);
@@ -227,7 +233,6 @@ private:
   const ir::Op *doneBefore = nullptr; ///< by the composition before it
   const ir::Op *seenAhead = nullptr;  ///< the mask of this function whose elements have been read
   bool knowsRedone = false;           ///< settle_rows of this step has said whether it did the step again
-  mutable std::optional<TileUses> uses;
 };
 
 } // namespace fagen

@@ -8,6 +8,7 @@
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Patterns.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
@@ -156,29 +157,12 @@ void ProgramOpEmitter::nameFirstKeys(const Op &loop) {
   firstKeys.push_back({begins.front(), name});
 }
 
-std::string ProgramOpEmitter::operand(const Operand &operand) const {
-  const Buffer &buffer = *operand.buffer;
-  if (buffer.space == Space::Fragment)
-    return "r." + buffer.name;
-  if (!buffer.isRing)
-    return "cta.shared." + buffer.name;
-  const bool isFixed = buffer.stages == 1 || operand.position.kind() == ExprKind::Constant;
-  const std::string slot = buffer.stages == 1 ? "0"
-                           : isFixed          ? std::to_string(operand.position.value() % buffer.stages)
-                                              : expression(operand.position % buffer.stages.expr());
-  return fmt::format("cta.shared.{}[{}]", buffer.name, slot);
-}
-
 std::string ProgramOpEmitter::heading(const Op &op) const {
-  auto product = [](const auto &of) {
-    return fmt::format("{} {} {} {}{}", of.acc().buffer->name, of.accumulate() ? "+=" : "=", of.a().buffer->name,
-                       of.b().buffer->name, of.form() == MmaForm::Abt ? "^T" : "");
-  };
-  if (const auto mma = dynCast<MmaOp>(op))
-    return product(*mma);
-  if (const auto mma = dynCast<MmaIssueOp>(op))
-    return product(*mma);
-  return {};
+  const std::optional<Product> product = asProduct(op);
+  return product ? fmt::format("{} {} {}{} {}{}", product->acc->name, product->accumulates ? "+=" : "=",
+                               product->a->name, product->takesLeftTransposed() ? "^T" : "", product->b->name,
+                               product->takesRightTransposed() ? "^T" : "")
+                 : "";
 }
 
 std::string ProgramOpEmitter::rowOfWarp() const {
@@ -197,9 +181,9 @@ std::string ProgramOpEmitter::rowOfWarp() const {
 std::string ProgramOpEmitter::columnOfWarp() const {
   const WarpGrid grid = warpGridOf(kernel, ofRole);
   unsigned columns = 0;
-  forEach<MmaOp>(ofRole.body, [&](MmaOp<const Op> mma) {
-    if (mma.form() == MmaForm::Abt)
-      columns = mma.acc().buffer->columns;
+  walk(ofRole.body, [&](const Op &op) {
+    if (const auto product = asProduct(op); product && product->takesRightTransposed())
+      columns = product->acc->columns;
   });
   return grid.columns == 1 ? "0"
                            : fmt::format("(ptx::warp_index() - {}) / {} * {}", ofRole.firstWarp, grid.rows, columns);
@@ -209,6 +193,12 @@ std::string ProgramOpEmitter::columnOfWarp() const {
 
 /// Dense dimensions follow from the sizes.
 std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
+  const std::string offset = offsetOf(tensor, index);
+  return "cta.params." + tensor.param + (offset.empty() ? "" : " + " + offset);
+}
+
+/// In elements; empty of the first one.
+std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
   const unsigned last = index.size() - 1;
   std::string offset;
   for (unsigned i = 0; i < last; ++i) {
@@ -223,12 +213,13 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
   }
   const Expr &column = index[last];
   const bool isFirst = column == constant(0);
-  return fmt::format("cta.params.{}{}{}", tensor.param, offset.empty() ? "" : " + " + offset,
-                     isFirst ? "" : " + " + expression(column));
+  return offset + (isFirst ? "" : (offset.empty() ? "" : " + ") + expression(column));
 }
 
 std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
-  return fmt::format("static_cast<int>(*({}))", address(tensor, index));
+  const std::string offset = offsetOf(tensor, index);
+  return fmt::format("static_cast<int>(ptx::element_of(cta.params.{}, {}))", tensor.param,
+                     offset.empty() ? "0" : offset);
 }
 
 /// By its name, where the kernel has one.
@@ -254,15 +245,9 @@ std::string ProgramOpEmitter::cornerOf(const Op &op, const Expr &row) const {
   return "{" + corner + "}";
 }
 
-void ProgramOpEmitter::emitCopy(const Op &op) {
-  const CopyIssueOp copy(op);
+void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
+  const Op &op = *copy;
   const Matrix matrix(copy.src());
-  std::optional<IndentedStream::Scope> scope;
-  if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
-    line(out, "if ({})", expression(copy.when()));
-    scope.emplace(out);
-    callStandsHere();
-  }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
        expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
@@ -306,11 +291,8 @@ static unsigned rowOfBox(const Matrix &matrix) {
   return matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
 }
 
-void ProgramOpEmitter::emitBulkCopy(const Op &op) {
-  const CopyIssueOp copy(op);
-  const char *const hint = !op.has(Attr::Hint)                    ? ""
-                           : copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
-                                                                  : ", ptx::CacheHint::kEvictLast";
+void ProgramOpEmitter::emitBulkCopy(CopyIssueOp<const Op> copy) {
+  const Op &op = *copy;
   const Matrix matrix(copy.src());
   const unsigned row = rowOfBox(matrix);
   if (const unsigned pageRows = boxMapOf(matrix)->pageRows; pageRows != 0)
@@ -318,12 +300,12 @@ void ProgramOpEmitter::emitBulkCopy(const Op &op) {
                 "copy_pages<{}, {}>({}, cta.params.{}, {}, {}, [&](int {}) {{ return BoxCorner<{}>{{{}}}; }}, {}{});",
                 pageRows, row, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), expression(firstRowOf(op)),
                 expression(matrix.rows()), matrix.map().row, matrix.tensor().shape.size(),
-                cornerOf(op, variable(matrix.map().row)), mbarrier(copy.full()), hint);
+                cornerOf(op, variable(matrix.map().row)), mbarrier(copy.full()), cacheHintOf(copy));
   const std::string call = copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row)
                            : boxOf(kernel, ofRole, op).panels > 1 ? "copy_box"
                                                                   : "copy_boxes";
   line(out, "{}({}, cta.params.{}, {}, {}{});", call, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(),
-       cornerOf(op, firstRowOf(op)), mbarrier(copy.full()), hint);
+       cornerOf(op, firstRowOf(op)), mbarrier(copy.full()), cacheHintOf(copy));
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
@@ -495,8 +477,6 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitLoop(op), true;
   case OpKind::If:
     return inBraces(fmt::format("if ({})", expression(IfOp(op).condition())), [&] { emitBodyOf(op); }), true;
-  case OpKind::CopyIssue:
-    return isBulkCopy(op) ? emitBulkCopy(op) : emitCopy(op), true;
   case OpKind::Map:
     return emitKeptRows(op);
   case OpKind::FetchTile:

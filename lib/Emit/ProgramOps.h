@@ -20,10 +20,10 @@ public:
 
   /// Ops that stand together and are one thread's stand under one condition.
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops) override;
-  std::string operand(const ir::Operand &operand) const override;
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  std::string offsetOf(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
   /// The tile of a CTA that has one.
   void emitTile();
   /// The element of an index tensor, read.
@@ -41,10 +41,11 @@ private:
   bool countsWarps() const override { return false; }
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
-  void emitCopy(const ir::Op &op);
+  bool isInKvRing(const ir::Buffer &) const override { return false; }
   bool emitKeptRows(const ir::Op &op);
+  void emitCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitStore(const ir::Op &op);
-  void emitBulkCopy(const ir::Op &op);
+  void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitBulkStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
   void emitLoop(const ir::Op &op);

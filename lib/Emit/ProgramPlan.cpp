@@ -65,9 +65,6 @@ static Array postfix(const Kernel &kernel, const Expr &expr) {
 
 namespace {
 
-/// As many of anything as callers may have.
-constexpr int64_t kMostOfSize = 1000000000;
-
 class PlanBuilder {
 public:
   explicit PlanBuilder(const Program &program) : program(program), params(program) {}
@@ -113,7 +110,10 @@ private:
     for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
       for (const std::string &size : kernel->sizes)
         if (names.insert(size).second)
-          found.push_back(Object{{"name", size}, {"kind", "i32"}, {"low", 0}, {"high", kMostOfSize}});
+          found.push_back(Object{{"name", size},
+                                 {"kind", "i32"},
+                                 {"low", kernel->rangeOfSize(size).low},
+                                 {"high", kernel->rangeOfSize(size).high}});
       for (const Scalar &scalar : kernel->scalars)
         if (!names.insert(scalar.name).second)
           continue;

@@ -66,6 +66,9 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
     headers.insert("ops/settle.h");
   else if (composition.isSingle() && isOfElements(op))
     headers.insert("ops/map.h");
+  for (const Operand &operand : op.operands)
+    if (operand.buffer && operand.buffer->type == ElementType::E4M3)
+      headers.insert("ops/bytes.h");
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:
@@ -155,7 +158,7 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   emitStorage(kernel);
   emitCta(kernel);
   for (const Role &role : kernel.roles) {
-    emitRegisters(role);
+    emitRegisters(kernel, role);
     emitRole(kernel, role);
   }
   line(out, "}} // namespace {}\n", namespaceOf(kernel));
@@ -212,11 +215,6 @@ void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
   out << '\n';
 }
 
-/// No tile: what roles tell each other.
-static bool isHandedOver(const Buffer &buffer) {
-  return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
-}
-
 /// Members stand in the order of allocation, and where it put them.
 void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
@@ -228,9 +226,7 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
     if (isHandedOver(*buffer))
-      line(out, "  {} {};",
-           buffer->type == ElementType::U32 ? "NextTile" : fmt::format("Mbarriers<{}>", buffer->stages.str()),
-           buffer->name);
+      line(out, "  {} {};", handoverType(*buffer), buffer->name);
     else
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
            buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
@@ -270,21 +266,14 @@ void ProgramTextEmitter::emitGrid(const Kernel &kernel) {
     line(out, "  return last_tile_first(ticket, {});\n}}\n", tiles);
 }
 
-static std::string fragmentType(const Buffer &buffer) {
-  if (buffer.columns == 1)
-    return fmt::format("RowValues<{}>", buffer.rows.str());
-  if (buffer.type == ElementType::F32)
-    return fmt::format("Accumulator<{}, {}>", buffer.rows.str(), buffer.columns.str());
-  return fmt::format("LeftOperand<{}, {}, {}>", spellType(buffer.type).str(), buffer.rows.str(), buffer.columns.str());
-}
-
-void ProgramTextEmitter::emitRegisters(const Role &role) {
+void ProgramTextEmitter::emitRegisters(const Kernel &kernel, const Role &role) {
   const std::vector<const Buffer *> fragments = fragmentsOf(role);
   if (fragments.empty())
     return;
   line(out, "/// What a thread of role {} keeps in registers.\nstruct {} {{", role.name, registersType(role));
   for (const Buffer *fragment : fragments)
-    line(out, "  {} {};", fragmentType(*fragment), fragment->name);
+    line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *fragment, spellType(fragment->type)),
+         fragment->name);
   line(out, "}};\n");
 }
 

@@ -31,7 +31,7 @@ private:
   void emitCta(const ir::Kernel &kernel);
   void emitGrid(const ir::Kernel &kernel);
   void emitRole(const ir::Kernel &kernel, const ir::Role &role);
-  void emitRegisters(const ir::Role &role);
+  void emitRegisters(const ir::Kernel &kernel, const ir::Role &role);
   void emitEntry(const ir::Kernel &kernel);
 
   const ir::Program &program;

@@ -27,10 +27,10 @@ void OpEmitter::emitStoreMerged(const Op &op) {
   line(out, "store_merged<kThreads, kKeyWarps, kVectorBytes>(");
   auto scope = out.scope();
   auto deeper = out.scope();
-  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
-  line(out, "{}, {}{}, {}, {}, {}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr",
+  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, {}), {},", headOf(op), rowsOfO());
+  line(out, "{}, {}{}, {}, {}, {}, {});", hasLse ? fmt::format("head_lse(cta.params, {})", headOf(op)) : "nullptr",
        rowsOfLse(), operand(store.partial()), unitOf(op).toNats, unitOf(op).toExponents, expression(store.row()),
-       expression(store.limit()));
+       expression(rowEndOf(op)));
 }
 
 UnitText fagen::unitOf(const Op &op) {
@@ -43,18 +43,19 @@ UnitText fagen::unitOf(const Op &op) {
 
 void OpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
-  line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);");
+  line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, {});", headOf(op));
   callStandsHere();
   line(out, "store_rows<kVectorBytes>(o, {}, {}, {} + warp_row(), {});", rowsOfO(), operand(store.o()),
-       expression(store.row()), expression(store.limit()));
+       expression(store.row()), expression(rowEndOf(op)));
 }
 
 void OpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
-  line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
+  line(out, "float *const lse = head_lse(cta.params, {});", headOf(op));
   callStandsHere();
   line(out, "store_lse(lse, {}{}, {}, {}, {} + warp_row(), {});", rowsOfLse(), operand(store.m()), operand(store.l()),
-       unitOf(op).toNats, expression(store.row()), expression(store.limit()));
+       store.factor() ? element(op, store.factor()) : unitOf(op).toNats, expression(store.row()),
+       expression(rowEndOf(op)));
 }
 
 /// By the first thread of each group of warps, when all its threads have staged their rows.
@@ -68,14 +69,15 @@ void OpEmitter::emitBulkStore(const Op &op) {
   if (const auto wait = dynCast<BulkWaitOp>(op))
     return line(out, "wait_for_boxes_by_group<{}>();", wait->pending());
   const BulkStoreOp store(op);
-  line(out, "store_boxes_by_group<{}>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
+  const Matrix matrix(store.dst());
+  line(out, "store_boxes_by_group<{}>({}, cta.group_row, cta.params.o_map, {}, {}, {});",
        first.empty() ? "kHeadDimV" : store.src().buffer->columns.str() + ", " + first, operand(store.src()),
-       expression(store.row()));
+       expression(store.row() + firstOf(matrix, 2)), expression(matrix.at()[1]), expression(matrix.at()[0]));
 }
 
 /// From the registers, or of warps that share keys from where they left their results.
 void OpEmitter::emitStoreSplit(const Op &op) {
-  const std::string row = expression(op.expr(Attr::Row)), limit = expression(op.expr(Attr::Limit));
+  const std::string row = expression(op.expr(Attr::Row)), limit = expression(rowEndOf(op));
   line(out, "float *const rows = split_rows<kHeadDimV>(cta.params, {}, place.batch, place.head);",
        expression(op.expr(Attr::Split)));
   callStandsHere();
@@ -95,9 +97,9 @@ void OpEmitter::emitCombineLast(const Op &op) {
   auto deeper = out.scope();
   line(out, "cta.params, {}, split_rows<kHeadDimV>(cta.params, 0, place.batch, place.head), {},",
        operand(combine.partial()), rowsOfParts());
-  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
-  line(out, "{}, {}{}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(),
-       expression(combine.row()), expression(combine.limit()));
+  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, {}), {},", headOf(op), rowsOfO());
+  line(out, "{}, {}{}, {});", hasLse ? fmt::format("head_lse(cta.params, {})", headOf(op)) : "nullptr", rowsOfLse(),
+       expression(combine.row()), expression(rowEndOf(op)));
 }
 
 /// O and LSE on their way out of the CTA: whole, or the key warps' results, or the part of a split.

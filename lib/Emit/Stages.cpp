@@ -3,6 +3,7 @@
 
 #include "Stages.h"
 
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/IR/Sync.h"
 
@@ -34,7 +35,7 @@ static std::optional<Stage> stageOf(const SyncInfo &sync) {
 }
 
 /// Of an op by itself.
-static Stage stageOf(const Op &op, const TileUses &uses) {
+static Stage stageOf(const Kernel &kernel, const Op &op) {
   if (const std::optional<Stage> stage = stageOf(syncOf(op)))
     return *stage;
   switch (op.kind) {
@@ -43,7 +44,7 @@ static Stage stageOf(const Op &op, const TileUses &uses) {
     return Stage::kCopyIssue;
   case OpKind::MmaIssue:
   case OpKind::Mma:
-    return uses.isOfScores(op) ? Stage::kQk : Stage::kPv;
+    return isOfScores(kernel, op) ? Stage::kQk : Stage::kPv;
   case OpKind::Map:
     return isOfRescaling(op) ? Stage::kRescale
            : asFill(op)      ? Stage::kPrologue
@@ -94,12 +95,12 @@ static bool goesWithBefore(const Op &op, const SyncInfo &sync) {
   }
 }
 
-std::vector<Stage> fagen::stagesOf(llvm::ArrayRef<const Op *> ops, const TileUses &uses) {
+std::vector<Stage> fagen::stagesOf(const Kernel &kernel, llvm::ArrayRef<const Op *> ops) {
   std::vector<Stage> stages;
   std::vector<Stage> groups; // of products that were closed
   for (const Op *op : ops) {
     const SyncInfo &sync = syncOf(*op);
-    Stage stage = stageOf(*op, uses);
+    Stage stage = stageOf(kernel, *op);
     if (goesWithBefore(*op, sync) && !stages.empty())
       stage = stages.back();
     if (sync.releases == Means::ProductGroups)

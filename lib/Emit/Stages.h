@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "TileUses.h"
+#include "fagen/IR/IR.h"
 
 #include <fagen/device/trace.h>
 
@@ -13,7 +13,7 @@ namespace fagen {
 
 /// Every op of a block that is emitted has one. What only orders products or frees a slot goes with its neighbours, a
 /// wait for products with the newest that it completes.
-std::vector<device::Stage> stagesOf(llvm::ArrayRef<const ir::Op *> ops, const TileUses &uses);
+std::vector<device::Stage> stagesOf(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Op *> ops);
 
 /// Whether its ops only wait: nothing is interleaved with them.
 bool isWait(device::Stage stage);

@@ -38,13 +38,13 @@ bool Checker::declare(const ast::Name &name, Name::Kind kind, unsigned index) {
   auto [earlier, inserted] = names.insert({name.text, {kind, index, name.range}});
   if (inserted)
     return true;
-  report("'" + name.text + "' is declared twice");
+  report("'" + name.text + "' is declared twice; give one another name");
   diags.note(earlier->second.range, "here for the first time");
   return false;
 }
 
 void Checker::addLet(const ast::FormLine &line) {
-  NodePtr node = value(*line.value);
+  NodePtr node = line.value ? value(*line.value) : nullptr;
   if (!declare(line.name, Name::OfLet, form.lets.size()))
     return;
   names[line.name.text].isBroken = !node;
@@ -72,10 +72,11 @@ bool Checker::checkPlaces(const ast::FormLine &line, const Node &value) {
 
 void Checker::addResult(const ast::FormLine &line, NodePtr &result, Type type) {
   if (result) {
-    diags.error(line.name.range, "a form has one " + line.name.text);
+    diags.error(line.name.range, "a form has one " + line.name.text + "; " +
+                                     (line.kind == ast::FormLine::Mask ? "join both with && or ||" : "take one out"));
     return;
   }
-  NodePtr node = value(*line.value);
+  NodePtr node = line.value ? value(*line.value) : nullptr;
   if (!node)
     return;
   if (node->type != type) {

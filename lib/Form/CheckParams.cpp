@@ -130,7 +130,8 @@ void Checker::addParam(const ast::FormParam &source) {
   Param param;
   param.name = source.name.text;
   param.location = diags.locate(source.name.range.Start);
-  const bool isRight = setElement(source, param) && setExtents(source, param) && setRange(source, param);
+  const bool isRight =
+      !source.isDamaged && setElement(source, param) && setExtents(source, param) && setRange(source, param);
   if (!declare(source.name, Name::OfParam, form.params.size()))
     return;
   names[source.name.text].isBroken = !isRight;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Checker.h"
+#include "Hints.h"
 #include "Ranges.h"
 #include "fagen/Support/Suggest.h"
 
@@ -81,8 +82,13 @@ Checker::Name *Checker::lookup(StringRef name, SMRange range) {
     known.push_back(entry.first());
   sort(known);
   StringRef near = nearestWord(name, known);
-  fail(range, near.empty() ? fmt::format("unknown name '{}'; known here are {}", name.str(), alternatives(known))
-                           : fmt::format("unknown name '{}'; did you mean '{}'?", name.str(), near.str()));
+  const StringRef hint = hintForName(name);
+  fail(range, !hint.empty() ? fmt::format("unknown name '{}'; {}", name.str(), hint.str())
+              : near.empty()
+                  ? fmt::format("unknown name '{0}'; known here are {1}; 'param {0}: i32;' before declares a "
+                                "number of the caller's",
+                                name.str(), alternatives(known))
+                  : fmt::format("unknown name '{}'; did you mean '{}'?", name.str(), near.str()));
   return nullptr;
 }
 
@@ -246,6 +252,10 @@ static StringRef remedyFor(const OpInfo &info, ArrayRef<NodePtr> operands) {
   const bool hasReals = any_of(operands, [](const NodePtr &node) { return node->type == Type::F32; });
   if (info.op == Op::Div && hasIntegers && !hasReals)
     return "; integers take floor_div(a, b)";
+  if (info.op == Op::BitXor && hasReals)
+    return "; a power is written x * x, or exp2(y * log2(x))";
+  if (info.rule != OpInfo::Truths && any_of(operands, [](const NodePtr &node) { return node->type == Type::Bool; }))
+    return "; truth values are joined with && and ||, and a choice makes numbers of them: c ? 1 : 0";
   return hasIntegers && hasReals ? "; f32(x) makes a real number of an integer" : "";
 }
 
@@ -352,8 +362,9 @@ NodePtr Checker::call(const ast::Expr &expr) {
     std::vector<NodePtr> operands = valuesOf(expr);
     return operands.empty() && !expr.operands.empty() ? nullptr : apply(info, expr, std::move(operands));
   }
-  StringRef near = nearestWord(expr.name, known);
-  return fail(expr.range, near.empty()
+  const StringRef hint = hintForFunction(expr.name), near = nearestWord(expr.name, known);
+  return fail(expr.range, !hint.empty() ? fmt::format("unknown function '{}'; {}", expr.name, hint.str())
+                          : near.empty()
                               ? fmt::format("unknown function '{}'; there are {}", expr.name, alternatives(known))
                               : fmt::format("unknown function '{}'; did you mean '{}'?", expr.name, near.str()));
 }

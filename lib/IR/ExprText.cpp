@@ -129,7 +129,7 @@ void appendText(const Expr &expr, std::string &text);
 bool isOfBits(ExprKind kind) { return kind >= ExprKind::BitAnd && kind <= ExprKind::ShiftRight; }
 
 /// An operand of `parent`. Operators associate to the left. What compilers warn about gets parentheses though the
-/// grammar needs none: a comparison inside a comparison, && inside ||, all but names and calls beside an operator of
+/// grammar needs none: a comparison inside a comparison, && inside ||, all but names and calls next to an operator of
 /// bits.
 void appendOperand(const Expr &operand, ExprKind parent, bool isRight, std::string &text) {
   const unsigned outer = spellingOf(parent).precedence, inner = spellingOf(operand.kind()).precedence;

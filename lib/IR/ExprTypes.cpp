@@ -135,7 +135,7 @@ static bool holdsIntegers(ElementType type) {
   return type == ElementType::I32 || type == ElementType::U8 || type == ElementType::Bit;
 }
 
-/// Of a name where these lets are known. A let names only those in front of it, so that wrong ones end, too.
+/// Of a name where these lets are known. A let names only those before it, so that wrong ones end, too.
 static bool isRealAmong(const Kernel &kernel, llvm::ArrayRef<Let> lets, StringRef name) {
   if (name.consume_front("%")) {
     const Buffer *const buffer = kernel.buffer(name);

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/RunValues.h"
 #include "fagen/IR/Verifier.h"
 
 #include "fagen/device/tile/layout.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <cassert>
 
@@ -23,6 +26,7 @@ unsigned ir::sizeOf(ElementType type) {
   case ElementType::Bit:
     return 4;
   case ElementType::U8:
+  case ElementType::E4M3:
     return 1;
   case ElementType::MBarrier:
     return 8;
@@ -59,7 +63,15 @@ Buffer *Kernel::buffer(StringRef name) const {
 }
 
 bool Kernel::packsHeads() const {
-  return llvm::any_of(buffers, [](const std::unique_ptr<Buffer> &buffer) { return buffer->isPacked; });
+  return llvm::any_of(buffers, [](const std::unique_ptr<Buffer> &buffer) {
+    return buffer->map &&
+           llvm::any_of(buffer->map->at, [](const Expr &at) { return at.uses(nameOf(RunValue::HeadsPerKv)); });
+  });
+}
+
+Interval Kernel::rangeOfSize(StringRef size) const {
+  const auto range = sizeRanges.find(size.str());
+  return range == sizeRanges.end() ? Interval{0, kMostOfSize} : range->second;
 }
 
 static bool isTaken(const Kernel &kernel, StringRef name) {
@@ -81,8 +93,19 @@ std::string Kernel::freshName(StringRef wanted) const {
 
 std::vector<const Buffer *> Kernel::readTensors() const {
   std::vector<const Buffer *> tensors;
+  if (hasOwnParams())
+    return tensors;
+  llvm::SmallPtrSet<const Buffer *, 8> named;
   for (const std::unique_ptr<Buffer> &buffer : buffers)
-    if (!hasOwnParams() && !buffer->shape.empty() && !buffer->param.empty())
+    if (buffer->map)
+      named.insert(buffer->map->base);
+  for (const Role &role : roles)
+    walk(role.body, [&](const Op &op) {
+      for (const Operand &operand : op.operands)
+        named.insert(operand.buffer);
+    });
+  for (const std::unique_ptr<Buffer> &buffer : buffers)
+    if (!buffer->shape.empty() && !buffer->param.empty() && !named.contains(buffer.get()))
       tensors.push_back(buffer.get());
   return tensors;
 }

@@ -22,7 +22,7 @@ bool BufferParser::parseBuffer(Space space) {
     return lexer.error(buffer.location.source.getPointer(), "buffer '%" + buffer.name + "' is declared twice");
   if (!lexer.expect(":") || !lexer.enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("["))
     return false;
-  if (space == Space::Global && kernel.hasOwnParams())
+  if (space == Space::Global && !atRows())
     return parseGlobal(std::move(buffer));
   if (!(space == Space::Global && lexer.accept("rows")) && !parseCount(buffer.rows))
     return false;
@@ -31,6 +31,13 @@ bool BufferParser::parseBuffer(Space space) {
     return false;
   kernel.addBuffer(std::move(buffer));
   return true;
+}
+
+/// Whether `rows x 64]` follows, or `1 x 1]`, and not the shape of a tensor.
+bool BufferParser::atRows() const {
+  Lexer ahead = lexer;
+  const StringRef rows = ahead.peekWord();
+  return !rows.empty() && ahead.accept(rows) && ahead.accept("x");
 }
 
 /// M, K]; of a view how much memory says, too: rows of a sequence
@@ -43,7 +50,7 @@ bool BufferParser::parseShape(Buffer &buffer) {
   return lexer.expect("]");
 }
 
-/// [in [0, 100]] [ascending] [distinct]
+/// [in [0, 100]] [ascending] [distinct] [constant]
 bool BufferParser::parsePromises(Buffer &buffer) {
   if (lexer.accept("in")) {
     Interval &values = buffer.values.emplace();
@@ -52,10 +59,11 @@ bool BufferParser::parsePromises(Buffer &buffer) {
   }
   buffer.isAscending = lexer.accept("ascending");
   buffer.isDistinct = lexer.accept("distinct");
+  buffer.isConstant = lexer.accept("constant");
   return true;
 }
 
-/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct]
+/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct] [constant]
 bool BufferParser::parseGlobal(Buffer buffer) {
   StringRef param;
   if (!parseShape(buffer) || !lexer.expect("param") || !lexer.word(param, "a parameter's name"))
@@ -176,7 +184,6 @@ bool BufferParser::parseBufferProperties(Buffer &buffer) {
   if (!atDeclarationOfParam() && lexer.accept("param") && !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();
-  buffer.isPacked = lexer.accept("packed");
   if (lexer.accept("stages")) {
     buffer.isRing = true;
     if (!parseCount(buffer.stages))

@@ -22,7 +22,7 @@ public:
   bool parseGlobalElement(Buffer *&buffer, llvm::SmallVector<Expr, 4> &at);
   /// 64, kTileKeys, 16 * kHeldSlices: of constants that stand above
   bool parseCount(Count &count);
-  /// What declarations name behind them. Called when all buffers are there.
+  /// What declarations name that stands after them. Called when all buffers are there.
   bool resolveLaterNames();
 
 private:
@@ -39,6 +39,7 @@ private:
   bool parseIndexOfView(AddressMap &map);
   bool parseGlobal(Buffer buffer);
   bool parseReadTensor(bool isOfCaller);
+  bool atRows() const;
   bool atDeclarationOfParam() const;
   bool parseBufferProperties(Buffer &buffer);
   bool parseGuard(Buffer &buffer);

@@ -130,7 +130,7 @@ private:
   }
   bool parseValue(Count &value, StringRef) { return buffers->parseCount(value); }
 
-  /// size M, N
+  /// size M, N in [1, 4096]
   bool parseSizes() {
     lexer.expect("size");
     do {
@@ -138,6 +138,11 @@ private:
       if (!lexer.word(name, "a size's name"))
         return false;
       kernel->sizes.push_back(name.str());
+      if (Interval range; lexer.accept("in")) {
+        if (!buffers->parseInterval(range.low, range.high))
+          return false;
+        kernel->sizeRanges[name.str()] = range;
+      }
     } while (lexer.accept(","));
     return true;
   }

@@ -93,6 +93,32 @@ Expr ir::quotientOf(const Buffer &dividend, const Buffer &divisor) {
   return select(equal(elementOf(divisor), real(0)), real(0), elementOf(dividend) / elementOf(divisor));
 }
 
+static bool holdsScores(const Kernel &kernel, const Buffer *buffer) {
+  bool found = false;
+  for (const Role &role : kernel.roles)
+    forEach<MapOp>(role.body, [&](MapOp<const Op> map) {
+      const auto powers = map.dst().buffer == buffer ? asPowers(*map) : std::nullopt;
+      found |= powers && powers->scores->buffer == buffer;
+    });
+  return found;
+}
+
+static bool holdsWeights(const Kernel &kernel, const Buffer *buffer) {
+  bool found = holdsScores(kernel, buffer);
+  for (const Role &role : kernel.roles)
+    forEach<ConvertOp>(role.body, [&](ConvertOp<const Op> convert) {
+      found |= convert.p().buffer == buffer && holdsScores(kernel, convert.s().buffer);
+    });
+  return found;
+}
+
+bool ir::isOfScores(const Kernel &kernel, const Op &op) {
+  auto isOf = [&](const auto &product) {
+    return product && holdsScores(kernel, product->acc().buffer) && !holdsWeights(kernel, product->a().buffer);
+  };
+  return isOf(dynCast<MmaOp>(op)) || isOf(dynCast<MmaIssueOp>(op));
+}
+
 bool ir::isQuotient(const Op &op) {
   const auto map = dynCast<MapOp>(op);
   return map && map->x().buffer && !isOfRows(*map->dst().buffer) && isOfRows(*map->x().buffer) &&

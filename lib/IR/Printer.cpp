@@ -32,6 +32,8 @@ StringRef ir::toString(ElementType type) {
     return "f16";
   case ElementType::BF16:
     return "bf16";
+  case ElementType::E4M3:
+    return "e4m3";
   case ElementType::F32:
     return "f32";
   case ElementType::U32:
@@ -115,7 +117,7 @@ public:
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
       printOptions(kernel.options);
-      printSizes(kernel.sizes);
+      printSizes(kernel);
       for (const Scalar &scalar : kernel.scalars)
         printScalar(scalar);
       printGrid(kernel.grid);
@@ -123,7 +125,7 @@ public:
         if (buffer->shape.empty())
           printBuffer(*buffer);
         else
-          printGlobal(*buffer, kernel.hasOwnParams());
+          printGlobal(*buffer, llvm::is_contained(kernel.readTensors(), buffer.get()));
       for (const Let &let : kernel.lets)
         printLet(let);
       if (!isBare)
@@ -186,9 +188,16 @@ private:
     os << end;
   }
 
-  void printSizes(llvm::ArrayRef<std::string> sizes) {
-    if (!sizes.empty())
-      os << "size " << llvm::join(sizes, ", ") << "\n";
+  void printSizes(const Kernel &kernel) {
+    StringRef separator = "size ", end = "";
+    for (const std::string &size : kernel.sizes) {
+      os << separator << size;
+      if (const auto range = kernel.sizeRanges.find(size); range != kernel.sizeRanges.end())
+        os << " in [" << range->second.low << ", " << range->second.high << "]";
+      separator = ", ";
+      end = "\n";
+    }
+    os << end;
   }
 
   /// Without indices one word says all that attention's grids are.
@@ -243,9 +252,10 @@ private:
     os << "\n";
   }
 
-  /// A tensor with a shape: of a kernel with parameters of its own, or one that expressions read.
-  void printGlobal(const Buffer &buffer, bool isOwn) {
-    os << (buffer.map ? "view" : isOwn ? "global" : buffer.param.empty() ? "scratch" : "param") << " %" << buffer.name;
+  /// A tensor with a shape; one next to attention's is declared as a param.
+  void printGlobal(const Buffer &buffer, bool isRead) {
+    const bool isScratch = buffer.param.empty() && !buffer.map;
+    os << (buffer.map ? "view" : isRead ? "param" : isScratch ? "scratch" : "global") << " %" << buffer.name;
     if (buffer.map && !buffer.map->index.empty())
       os << "[" << buffer.map->index << "]";
     os << " : " << toString(buffer.type);
@@ -253,12 +263,13 @@ private:
     if (const std::optional<AddressMap> &map = buffer.map) {
       os << " = (" << map->row << (map->column.empty() ? "" : ", ") << map->column << ") -> %" << map->base->name;
       printList(map->at);
-    } else if (isOwn) {
+    } else if (!isRead && !isScratch) {
       os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
     }
     if (buffer.values)
       os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
-    os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "");
+    os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "")
+       << (buffer.isConstant ? " constant" : "");
     printLocation(buffer.location);
     os << "\n";
   }
@@ -280,8 +291,6 @@ private:
     os << " x " << buffer.columns.str() << "]";
     if (!buffer.param.empty())
       os << " param " << buffer.param;
-    if (buffer.isPacked)
-      os << " packed";
     if (buffer.isRing)
       os << " stages " << buffer.stages.str();
     if (buffer.layout != Layout::RowMajor)

@@ -223,7 +223,7 @@ Buffer *ir::rightOperandInto(const Role &role, const Buffer *accumulator) {
   return found;
 }
 
-/// By how many steps the position lies behind the loop's; 0 where that is not known.
+/// By how many steps the position lags the loop's; 0 where that is not known.
 static int64_t lagBehind(LoopOp<const Op> loop, const Expr &position) {
   if (!position)
     return 0;

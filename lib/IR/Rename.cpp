@@ -86,7 +86,8 @@ private:
       if (!buffer->map)
         continue;
       inside[std::exchange(buffer->map->row, "row")] = "row";
-      inside[std::exchange(buffer->map->column, "column")] = "column";
+      if (!buffer->map->column.empty())
+        inside[std::exchange(buffer->map->column, "column")] = "column";
       for (Expr &index : buffer->map->at)
         index = renamed(index, inside);
     }

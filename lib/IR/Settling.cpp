@@ -16,18 +16,34 @@ static Expr outgrows(const Buffer &sums, float bound) {
   return Expr::unary(ExprKind::Not, lessEqual(elementOf(sums), real(bound)));
 }
 
-/// The terms have the type of the product's operands when they are multiplied.
-static bool areTermsF16(const Op &product) {
+namespace {
+/// How far a row's terms may grow, and what they come down to.
+struct TermBounds {
+  float settledSum, loweredBits;
+};
+} // namespace
+
+/// The terms have the type of the product's operands when they are multiplied. Nothing of types without bounds.
+static std::optional<TermBounds> boundsOfTerms(const Op &product) {
   const auto issued = dynCast<MmaIssueOp>(product);
-  return (issued ? issued->a() : MmaOp(product).a()).buffer->type == ElementType::F16;
+  switch ((issued ? issued->a() : MmaOp(product).a()).buffer->type) {
+  case ElementType::F16:
+    return TermBounds{device::kSettledSumF16, device::kLoweredBitsF16};
+  case ElementType::BF16:
+    return TermBounds{device::kSettledSumBf16, device::kLoweredBitsBf16};
+  case ElementType::E4M3:
+  case ElementType::F32:
+  case ElementType::U32:
+  case ElementType::MBarrier:
+  case ElementType::I32:
+  case ElementType::U8:
+  case ElementType::Bit:
+    break;
+  }
+  return std::nullopt;
 }
 
-static float settledSum(const Op &product) {
-  return areTermsF16(product) ? device::kSettledSumF16 : device::kSettledSumBf16;
-}
-static float loweredBits(const Op &product) {
-  return areTermsF16(product) ? device::kLoweredBitsF16 : device::kLoweredBitsBf16;
-}
+bool ir::canSettle(const Op &product) { return boundsOfTerms(product).has_value(); }
 
 static std::unique_ptr<Op> makeSums(const Settling &settling, const Location &location) {
   return makeReduce({.dst = operand(settling.sums),
@@ -90,7 +106,8 @@ static void appendLowering(Ops &ops, const Settling &settling, const Location &l
   ops.push_back(
       makeMap({.dst = operand(settling.mNew),
                .x = operand(settling.m),
-               .value = m + max(Expr::unary(ExprKind::Log2, mNew) - real(loweredBits(*settling.product)), real(0)) /
+               .value = m + max(Expr::unary(ExprKind::Log2, mNew) - real(boundsOfTerms(*settling.product)->loweredBits),
+                                real(0)) /
                                 settling.factor,
                .location = location}));
   for (const Buffer *lowered : {settling.s, settling.sums, settling.alpha, settling.l})
@@ -114,7 +131,7 @@ Ops ir::makeSettling(const Settling &settling, const Location &location) {
   Ops ops;
   ops.push_back(makeMap({.dst = operand(settling.alpha), .value = real(1), .location = location}));
   ops.push_back(makeSums(settling, location));
-  ops.push_back(makeVoteOn(settledSum(*settling.product), true));
+  ops.push_back(makeVoteOn(boundsOfTerms(*settling.product)->settledSum, true));
   Ops &body = ops.back()->body.ops;
   body.push_back(makeVoteOn(device::kFiniteSum, false));
   body.back()->body.ops = makeAgain(settling, location);
@@ -153,7 +170,7 @@ std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
       settling.m = ReduceOp(std::as_const(*op)).with().buffer;
     }
   }
-  if (!settling.product || !settling.m || !settling.mNew || !settling.factor)
+  if (!settling.product || !settling.m || !settling.mNew || !settling.factor || !canSettle(*settling.product))
     return std::nullopt;
   const Ops made = makeSettling(settling, {});
   const Op *const own[] = {ops[0], ops[1], ops[2], *sum};

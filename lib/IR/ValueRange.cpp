@@ -69,8 +69,8 @@ private:
     for (const Scalar &scalar : kernel.scalars)
       if (scalar.name == name)
         return within(kAnything, {scalar.low, scalar.high});
-    if (isOfProgram(name))
-      return {0, kMostLength};
+    if (const std::optional<Interval> own = ofProgram(name))
+      return *own;
     if (const RunValueInfo *const info = findRunValue(name))
       return ofRunValue(*info);
     if (kernel.hasConstant(name))
@@ -94,11 +94,15 @@ private:
     return found;
   }
 
-  /// A size, an index of the grid, or the row of a view.
-  bool isOfProgram(StringRef name) const {
-    return llvm::is_contained(kernel.sizes, name) ||
-           llvm::any_of(kernel.grid.indices, [&](const GridIndex &index) { return index.name == name; }) ||
-           llvm::any_of(kernel.buffers, [&](const auto &buffer) { return buffer->map && buffer->map->row == name; });
+  /// Of a size, an index of the grid, or the row of a view.
+  std::optional<Interval> ofProgram(StringRef name) const {
+    for (const GridIndex &index : kernel.grid.indices)
+      if (index.name == name)
+        return Interval{0, std::max<int64_t>(of(index.extent).high - 1, 0)};
+    const bool isLength =
+        llvm::is_contained(kernel.sizes, name) ||
+        llvm::any_of(kernel.buffers, [&](const auto &buffer) { return buffer->map && buffer->map->row == name; });
+    return isLength ? std::optional(Interval{0, kMostLength}) : std::nullopt;
   }
 
   /// Packed rows are those of several heads; those of the last tile, too, are below 2^31.

@@ -142,10 +142,8 @@ private:
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
     if (!buffer.param.empty() && buffer.space != Space::Global)
       defect("only global buffers are parameters");
-    if (buffer.isPacked && buffer.space != Space::Global)
-      defect("only the rows of global buffers are packed");
-    if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))
-      defect("the xor swizzle needs elements of 2 bytes and a multiple of 16 columns");
+    if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) > 2 || buffer.columns * sizeOf(buffer.type) % 32 != 0))
+      defect("the xor swizzle needs elements of 1 or 2 bytes and rows of a multiple of 32 bytes");
     if (buffer.type == ElementType::MBarrier && (!isShared || buffer.rows != 1 || buffer.columns != 1))
       defect("an mbarrier is a shared buffer of one row and one column");
     if (buffer.overlays)
@@ -254,8 +252,8 @@ private:
         state.checkNames(let.value, kernel.location, "let " + let.name);
       else
         state.defect(kernel.location, "let " + let.name + " has no value");
-      const bool hides =
-          !kernel.hasOwnParams() && isIntegerOfRun(let.name) && !isRunValue(let.name, RunValue::RowBegin);
+      const RunValueInfo *const info = findRunValue(let.name);
+      const bool hides = info && state.isOfRun(*info) && info->value != RunValue::RowBegin;
       if (!state.declare(let.name) || hides)
         state.defect(kernel.location, "let " + let.name + " hides another value of that name");
     }

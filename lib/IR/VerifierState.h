@@ -5,7 +5,6 @@
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Verifier.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <set>
@@ -38,18 +37,33 @@ public:
       checkNames(operand, location, what, isMask);
   }
 
+  /// Whether the kernel has it, an integer.
+  bool isOfRun(const RunValueInfo &info) const {
+    return isIntegerOfRun(info) && (isOfEveryKernel(info) || !kernel.hasOwnParams());
+  }
+  /// Whether it is an integer among attention's parameters, of a kernel that has these.
+  bool isOfLaunch(llvm::StringRef name) const {
+    const RunValueInfo *const info = findRunValue(name);
+    return info && info->scope == RunScope::Launch && isOfRun(*info);
+  }
+  /// Whether an `if` around says it.
+  bool holds(const Expr &condition) const {
+    return llvm::any_of(conditions, [&, wanted = expand(kernel, condition)](const Expr &each) {
+      return expand(kernel, each) == wanted;
+    });
+  }
+
   const Kernel &kernel;
   bool defective = false;
-  llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
+  llvm::SmallVector<Expr, 2> conditions; ///< of each `if` around what is looked at
 
 private:
   void checkName(llvm::StringRef name, const Location &location, const llvm::Twine &what, bool isMask) {
     const RunValueInfo *const info = findRunValue(name);
-    const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
     if (info && info->value == RunValue::KeyBegin && kernel.grid.unit != CtaGrid::KeyTiles)
       defect(location, what + " names '" + name + "', which only a kernel with grid key_tiles has");
     const bool isPlace = isMask && info && info->scope == RunScope::Element;
-    if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
+    if (names.count(name.str()) == 0 && !(info && isOfRun(*info)) && !isPlace)
       defect(location, what + " names '" + name + "', which is not known here");
   }
 
@@ -73,7 +87,7 @@ private:
 /// Checks every op of a role.
 void verifyOps(const Role &role, VerifierState &state);
 
-/// Checks parameters of a kernel's own: what lets may name, and behind lets the views.
+/// Checks parameters of a kernel's own: what lets may name, and after lets the views.
 void verifyParams(VerifierState &state);
 void verifyViews(VerifierState &state);
 /// Checks the registers that roles ask for.
@@ -84,7 +98,7 @@ void verifyDivisions(VerifierState &state);
 void verifyGrid(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);
-/// Checks that a kernel that awaits the launches before it touches no global memory in front of that.
+/// Checks that a kernel that awaits the launches before it touches no global memory before that.
 void verifyLaunches(VerifierState &state);
 /// Checks what an op says of the matrix in global memory that it names, if it names one.
 void verifyMatrix(const Op &op, VerifierState &state);

@@ -8,6 +8,8 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Views.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 using llvm::StringRef;
@@ -27,7 +29,7 @@ public:
   /// Before lets are known: what they, too, may name.
   void checkParams() {
     for (const std::string &size : kernel.sizes)
-      declare(size, "size '" + size + "'");
+      checkSize(size);
     for (const Scalar &scalar : kernel.scalars)
       checkScalar(scalar);
     for (const GridIndex &index : kernel.grid.indices)
@@ -41,7 +43,7 @@ public:
         checkTensor(*buffer);
   }
 
-  /// Behind lets.
+  /// After lets.
   void checkViews() {
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->map)
@@ -63,9 +65,17 @@ private:
 
   void checkOfSizes(const Expr &expr, const Location &location, const Twine &what) {
     expr.forEachVariable([&](StringRef name) {
-      if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name))
+      if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name) && !state.isOfLaunch(name))
         state.defect(location, what + " names '" + name + "', which is neither a size nor a constant");
     });
+  }
+
+  void checkSize(const std::string &size) {
+    declare(size, "size '" + size + "'");
+    if (const Interval range = kernel.rangeOfSize(size);
+        range.low < 0 || range.low > range.high || range.high > kMostOfSize)
+      state.defect(kernel.location, "size '" + size + "': [" + Twine(range.low) + ", " + Twine(range.high) +
+                                        "] is not a range of sizes from 0 to " + Twine(kMostOfSize));
   }
 
   void checkScalar(const Scalar &scalar) {
@@ -82,7 +92,7 @@ private:
            values.high <= std::numeric_limits<int32_t>::max();
   }
 
-  /// One that expressions read beside attention's tensors: its extents are values of the launch.
+  /// One that expressions read in addition to attention's tensors: its extents are values of the launch.
   void checkReadTensor(const Buffer &buffer) {
     if (buffer.param.empty() && &buffer != kernel.scratchTensor())
       state.defect(buffer.location, "%" + buffer.name + ": a kernel has one scratch, and this is the second");
@@ -100,11 +110,12 @@ private:
 
   void checkTensor(const Buffer &buffer) {
     const std::string name = "%" + buffer.name + ": ";
-    if (!kernel.hasOwnParams() && !buffer.shape.empty())
-      return checkReadTensor(buffer);
-    if (buffer.param.empty() && !buffer.shape.empty())
+    const bool isScratch = buffer.param.empty() && !buffer.shape.empty(), isOwn = kernel.hasOwnParams();
+    if (isOwn && isScratch)
       return state.defect(buffer.location, name + "a scratch belongs to kernels with attention's parameters");
-    if (kernel.hasOwnParams() && buffer.shape.empty())
+    if (isScratch || llvm::is_contained(kernel.readTensors(), &buffer))
+      return checkReadTensor(buffer);
+    if ((isOwn || !buffer.param.empty()) && buffer.shape.empty())
       return state.defect(buffer.location, name + "declare it after the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
       state.defect(buffer.location,
@@ -118,13 +129,13 @@ private:
 
   /// What the caller promises of elements that say where others lie.
   void checkPromises(const Buffer &buffer) {
-    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct)
+    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct && !buffer.isConstant)
       return;
     const bool isSigned = buffer.type == ElementType::I32;
     if (!isSigned && buffer.type != ElementType::U32)
       return state.defect(buffer.location, "%" + buffer.name + ": elements of " + toString(buffer.type) +
-                                               " promise nothing; those of u32 and i32 may have a range, ascend and "
-                                               "be distinct");
+                                               " promise nothing; those of u32 and i32 may have a range, ascend, be "
+                                               "distinct and constant");
     const Interval most = {isSigned ? -kMaxReadValue : 0, kMaxReadValue};
     if (buffer.values &&
         (buffer.values->low > buffer.values->high || buffer.values->low < most.low || buffer.values->high > most.high))
@@ -136,8 +147,6 @@ private:
   void checkView(const Buffer &view) {
     const AddressMap &map = *view.map;
     const std::string name = "%" + view.name + ": ";
-    if (!kernel.hasOwnParams())
-      return state.defect(view.location, name + "a view needs a kernel with sizes of its own");
     if (view.shape.size() != (map.column.empty() ? 1 : 2))
       state.defect(view.location, name + "a view has rows and columns: two dimensions, or one where rows are single "
                                          "elements: (r) ->");
@@ -191,13 +200,14 @@ void ir::verifySource(const Let &let, VerifierState &state) {
   const GlobalElement &source = *let.source;
   const std::string name = "let " + let.name;
   const bool isSigned = source.buffer->type == ElementType::I32;
+  constexpr Interval kInt = {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
   if (source.buffer->shape.empty() || !(isSigned || source.buffer->type == ElementType::U32))
     return state.defect(state.kernel.location,
                         name + " reads %" + source.buffer->name + "; only elements of u32 and i32 tensors are read");
   if (source.buffer->shape.size() != source.at.size())
     state.defect(state.kernel.location, name + ": " + Twine(source.at.size()) + " indices; %" + source.buffer->name +
                                             " has " + Twine(source.buffer->shape.size()) + " dimensions");
-  const Interval most = source.buffer->values.value_or(Interval{isSigned ? -kMaxReadValue : 0, kMaxReadValue});
+  const Interval most = source.buffer->values.value_or(kInt);
   if (source.low < most.low || source.low > source.high || source.high > most.high)
     state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
                                             "] is not a range of values from " + Twine(most.low) + " to " +
@@ -213,12 +223,13 @@ static bool isOneElement(const Buffer &tensor) {
 /// Ops with a matrix of global memory, or a counter.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
-  const bool isOfColumn = op.kind == OpKind::StoreLse, isMatrixOp = op.kind == OpKind::CopyIssue ||
-                                                                    op.kind == OpKind::BulkStore ||
-                                                                    op.kind == OpKind::Store || isOfColumn;
+  const bool isOfColumn = op.kind == OpKind::StoreLse,
+             isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
+                          isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::CombineLast;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
-  if (!matrix || op.kind == OpKind::ClassifyTiles) // whose map is no matrix
+  const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine; // whole ones
+  if (!matrix || isOfTensors)
     return;
   if (matrix->shape.empty()) {
     if (isMatrixOp && !op.has(Attr::Limit))
@@ -246,16 +257,9 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (op.has(Attr::Limit))
     defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
-  if (op.isSet(Attr::Running))
-    defect("a running copy knows attention's tensors only; %" + matrix->name + " is none");
-}
-
-/// A box ends where its tensor does, or where a matrix of constant size does that it covers.
-static bool endsWithMatrix(const Matrix &matrix, unsigned dimension, const Expr &first, const Expr &size,
-                           unsigned count, const Expr &begin) {
-  if (first + size == matrix.tensor().shape[dimension] || size == matrix.tensor().shape[dimension] - first)
-    return true;
-  return size == constant(count) && begin == constant(0);
+  if (op.isSet(Attr::Running) && !hasEvenRows(matrixOf(op)))
+    defect("rows of %" + matrix->name +
+           " do not follow each other along one dimension: no running copy can follow them");
 }
 
 /// A box brings a whole page, to a place where a swizzle's pattern begins.
@@ -287,11 +291,7 @@ void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
                                          " do not follow each other along one dimension: copy them by threads");
   if (box->pageRows != 0)
     verifyPages(op, tile, box->pageRows, state);
-  const unsigned last = matrix.tensor().shape.size() - 1;
-  const bool ends = (box->pageRows != 0 || endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.rows(),
-                                                          tile.rows, firstRowOf(op))) &&
-                    endsWithMatrix(matrix, last, box->firstColumn, matrix.columns(), tile.columns, firstColumnOf(op));
-  if (!ends)
+  if (!boxEndsWithMatrix(op, tile) && !state.holds(isBoxInside(op, tile)))
     state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
                                   " may reach beyond " + ofMatrix + " into other elements of %" + matrix.tensor().name +
                                   ": copy and store them by threads");

@@ -6,6 +6,7 @@
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Support/Suggest.h"
@@ -46,7 +47,7 @@ private:
     if (const auto copy = dynCast<CopyIssueOp>(op))
       checkCopy(*copy);
     if (const auto store = dynCast<BulkStoreOp>(op))
-      checkBulk(op, *store->dst().buffer, *store->src().buffer, store->limit());
+      checkBulk(op, *store->dst().buffer, *store->src().buffer);
     if (const auto map = dynCast<MapOp>(op))
       checkMap(*map);
     if (const auto reduce = dynCast<ReduceOp>(op))
@@ -55,10 +56,8 @@ private:
       checkVote(op.body);
     if (const auto classify = dynCast<ClassifyTilesOp>(op))
       checkClassify(*classify);
-    if (const auto product = dynCast<MmaOp>(op))
-      checkProduct(*product);
-    if (const auto product = dynCast<MmaIssueOp>(op))
-      checkProduct(*product);
+    if (const auto product = asProduct(op))
+      checkProduct(op, *product);
     if (const auto barrier = dynCast<BarrierOp>(op))
       checkBarrier(*barrier);
     if (const auto turn = dynCast<AwaitTurnOp>(op))
@@ -68,7 +67,13 @@ private:
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
         isBy(op, Actor::Group))
       checkGroups(op);
-    check(op.body);
+    if (const auto branch = dynCast<IfOp>(op)) {
+      state.conditions.push_back(branch->condition());
+      check(op.body);
+      state.conditions.pop_back();
+    } else {
+      check(op.body);
+    }
   }
 
   // Operands.
@@ -215,34 +220,21 @@ private:
       defect(*copy, "%" + dst.name + " and %" + src.name + " differ in columns or type");
     if (isBulk != (copy.full().buffer != nullptr))
       defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
-    if (src.isPacked && copy.running())
-      defect(*copy, "rows of %" + src.name + " are packed: no running copy can follow them");
     if (!isBulk && copy->has(Attr::Hint))
       defect(*copy, "attribute 'hint' belongs to bulk copies");
     if (isBulk && copy.when())
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
-      checkBulk(*copy, src, dst, copy.limit());
+      checkBulk(*copy, src, dst);
     if (isBulk && dst.guard && dst.guard->full != copy.full().buffer)
       defect(*copy,
              "the guard of %" + dst.name + " is filled at %" + dst.guard->full->name + ", not where the copy says");
   }
 
-  /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
-  void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
-    if (tensor.shape.size() == 2)
-      return verifyBox(op, tile, state);
-    if (!limit)
-      return; // said already
-    if (tensor.isPacked)
-      defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
-    if (limit.kind() != ExprKind::Variable || !isLength(limit.name()))
-      return defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy ends where its tensor does: at " +
-                            alternatives(lengths()) + "; only copies and stores by threads end elsewhere");
-    const Expr &known = state.lengths.try_emplace(&tensor, limit).first->second;
-    if (!(known == limit))
-      defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy before it says that %" + tensor.name +
-                     " ends at " + known.str());
+  /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one after the other.
+  void checkBulk(const Op &op, const Buffer &matrix, const Buffer &tile) {
+    if (matrix.shape.size() == 2)
+      verifyBox(op, tile, state);
   }
 
   bool checkNamesOf(const Op &op, const Expr &value) {
@@ -386,21 +378,25 @@ private:
       defect(op, Twine(rows) + " rows are not shared by " + Twine(kernel.grid.cluster) + " CTAs in groups of 8");
   }
 
-  /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA. A group may ask for scores of
-  /// the first keys of a tile alone, and any product of form ab may take the first columns of b alone.
-  template <typename Product> void checkProduct(Product product) {
-    const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-    const bool transposed = product.form() == MmaForm::Abt;
-    const Buffer &scores = transposed ? acc : a;
-    const uint64_t keyWarps = warpGridOf(kernel, role).columns;
-    const uint64_t keys = scores.columns * (scores.space == Space::Fragment ? keyWarps : 1);
-    const bool mayBePart = transposed && product->kind == OpKind::MmaIssue;
-    if (mayBePart ? keys > b.rows : keys != b.rows)
-      defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
-    const Buffer &other = transposed ? a : acc;
-    if (transposed ? other.columns != b.columns : other.columns > b.columns)
-      defect(*product,
-             "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
+  /// What a fragment has is one warp's, shared tiles are of all warps. An asynchronous product of form abt may be of
+  /// the first columns alone, and any of form ab or atb.
+  void checkProduct(const Op &op, const Product &product) {
+    const unsigned across = warpGridOf(kernel, role).columns;
+    auto ofAll = [&](const Buffer &buffer, unsigned count, bool isDivided) {
+      return count * uint64_t(isDivided && buffer.space == Space::Fragment ? across : 1);
+    };
+    const uint64_t columns = ofAll(*product.acc, product.acc->columns, product.takesRightTransposed()),
+                   sums = ofAll(*product.a, product.sumsOfLeft(), product.dividesSums());
+    const bool mayBePart = !product.takesRightTransposed() || product.isAsynchronous;
+    const std::string acc = "%" + product.acc->name, a = "%" + product.a->name, b = "%" + product.b->name;
+    if (sums != product.sumsOfRight())
+      defect(op, a + " sums over " + Twine(sums) + (product.takesLeftTransposed() ? " rows, " : " columns, ") + b +
+                     " over " + Twine(product.sumsOfRight()) + (product.takesRightTransposed() ? " columns" : " rows"));
+    if (mayBePart ? columns > product.columnsOfRight() : columns != product.columnsOfRight())
+      defect(op, acc + " has " + Twine(columns) + " columns, " + b + " makes " + Twine(product.columnsOfRight()) +
+                     ": its " + (product.takesRightTransposed() ? "rows" : "columns"));
+    if (const std::string why = whyNoInstruction(kernel, product); !why.empty())
+      defect(op, why);
   }
 
   void checkBarrier(BarrierOp<const Op> barrier) {
@@ -441,19 +437,6 @@ private:
       defect(*turn, "barriers " + Twine(turn.id()) + " to " + Twine(turn.id() + groups - 1) + " go beyond barrier 15");
     if (turn.group().value_or(0) >= groups)
       defect(*turn, "group " + Twine(*turn.group()) + " is none of " + Twine(groups));
-  }
-
-  /// Of the tensors, in rows: what the maps of bulk copies are made from.
-  static bool isLength(StringRef name) {
-    const RunValueInfo *const info = findRunValue(name);
-    return info && info->kind == RunKind::Length;
-  }
-  static std::vector<StringRef> lengths() {
-    std::vector<StringRef> names;
-    for (const RunValueInfo &info : kRunValues)
-      if (info.kind == RunKind::Length)
-        names.push_back(info.name);
-    return names;
   }
 
   bool isReal(StringRef name) const { return ir::isReal(kernel, name); }

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Views.h"
 
+#include <array>
+
 using namespace fagen::ir;
 using llvm::StringRef;
 
@@ -106,6 +108,54 @@ std::optional<BoxMap> fagen::ir::boxMapOf(const Matrix &matrix) {
   return found;
 }
 
+namespace {
+
+/// One dimension of a box and of its matrix.
+struct Side {
+  Expr first, size, begin; ///< of the matrix: its place in the tensor, its extent, where the box begins in it
+  const Expr &extent;      ///< of the tensor
+  unsigned count;          ///< of the box
+
+  bool endsWithMatrix() const {
+    if (first + size == extent || size == extent - first)
+      return true;
+    return size == constant(count) && begin == constant(0);
+  }
+};
+
+} // namespace
+
+/// Rows, then columns. Pages are whole, wherever they lie.
+static std::array<Side, 2> sidesOf(const Op &op, const Buffer &tile, const Matrix &matrix, const BoxMap &box) {
+  const llvm::ArrayRef<Expr> shape = matrix.tensor().shape;
+  const Expr &end = box.pageRows != 0 ? matrix.rows() : shape[box.rowDimension];
+  return {Side{box.firstRow, matrix.rows(), firstRowOf(op), end, tile.rows},
+          Side{box.firstColumn, matrix.columns(), firstColumnOf(op), shape.back(), tile.columns}};
+}
+
+bool fagen::ir::boxEndsWithMatrix(const Op &op, const Buffer &tile) {
+  const Matrix matrix = matrixOf(op);
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  return box && llvm::all_of(sidesOf(op, tile, matrix, *box), [](const Side &side) { return side.endsWithMatrix(); });
+}
+
+Expr fagen::ir::isBoxInside(const Op &op, const Buffer &tile) {
+  const Matrix matrix = matrixOf(op);
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  Expr inside;
+  for (const Side &side : sidesOf(op, tile, matrix, *box))
+    if (!side.endsWithMatrix()) {
+      const Expr fits = lessEqual(side.begin + constant(side.count), side.size);
+      inside = inside ? logicalAnd(inside, fits) : fits;
+    }
+  return inside;
+}
+
+bool fagen::ir::hasEvenRows(const Matrix &matrix) {
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  return box && box->pageRows == 0;
+}
+
 const Operand *fagen::ir::globalOperandOf(const Op &op) {
   for (const Operand &operand : op.operands)
     if (operand.buffer && operand.buffer->space == Space::Global)
@@ -120,6 +170,7 @@ const Buffer *fagen::ir::globalOf(const Op &op) {
 
 Matrix fagen::ir::matrixOf(const Op &op) { return Matrix(*globalOperandOf(op)); }
 
+Expr fagen::ir::rowEndOf(const Op &op) { return op.has(Attr::Limit) ? op.expr(Attr::Limit) : matrixOf(op).rows(); }
 Expr fagen::ir::firstRowOf(const Op &op) { return op.expr(Attr::Row); }
 Expr fagen::ir::firstColumnOf(const Op &op) {
   const Expr column = op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0);

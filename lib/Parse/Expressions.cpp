@@ -49,6 +49,19 @@ std::unique_ptr<ast::Expr> Parser::parseSelect() {
   return expr;
 }
 
+/// Reports a comparison of a comparison, as `a < b < c`: specs are not read as mathematics is.
+bool Parser::isChained(unsigned level, const ast::Expr &left) {
+  constexpr unsigned kEquality = 5, kRelation = 6;
+  if (level != kEquality && level != kRelation)
+    return false;
+  auto textOf = [](SMRange range) {
+    return StringRef(range.Start.getPointer(), range.End.getPointer() - range.Start.getPointer());
+  };
+  const StringRef middle = textOf(left.operands[1]->range);
+  fail("comparisons do not chain: write '" + textOf(left.range) + " && " + middle + " " + token.text + " ...'");
+  return true;
+}
+
 std::unique_ptr<ast::Expr> Parser::parseBinary(unsigned level) {
   if (level == kLevelCount)
     return parseUnary();
@@ -59,6 +72,8 @@ std::unique_ptr<ast::Expr> Parser::parseBinary(unsigned level) {
     const char *text = operatorAt(token, level, isInForm);
     if (!text)
       return left;
+    if (length != 0 && isChained(level, *left))
+      return nullptr;
     if (++length > kMaxDepth && !fail("more than " + Twine(kMaxDepth) + " operators in a row"))
       return nullptr;
     advance();
@@ -102,7 +117,7 @@ std::unique_ptr<ast::Expr> Parser::parsePrimary() {
     return inner && expect(")", "to match '('", operatorHint()) ? std::move(inner) : nullptr;
   }
   if (token.kind != Token::Word) {
-    fail("expected a number, a name or '(', not " + describeToken());
+    fail("expected a number, a name or '(', not " + describeToken() + operandHint());
     return nullptr;
   }
   if (token.is("not") && (ahead.kind == Token::Word || ahead.is("("))) {
@@ -125,8 +140,7 @@ bool Parser::applyUnit(int64_t &number) {
   if (token.is("KiB"))
     number *= 1024;
   else if (!token.is("B"))
-    return fail("unknown unit '" + token.text + "'; units are B and KiB" +
-                (token.text.equals_insensitive("x") || token.is("by") ? ", and a tile is written 128 x 64" : ""));
+    return fail("unknown unit '" + token.text + "'; units are B and KiB" + unitHint(token.text));
   advance();
   return true;
 }
@@ -139,8 +153,14 @@ std::unique_ptr<ast::Expr> Parser::parseNumber() {
   expr->integer = token.integer;
   expr->decimal = token.decimal;
   advance();
-  if (isInteger && token.kind == Token::Word && !atNewLine() && operatorHint().empty() && !applyUnit(expr->integer))
+  const bool hasUnit = token.kind == Token::Word && !atNewLine() && operatorHint().empty();
+  if (hasUnit && !isInteger) {
+    fail("'" + token.text + "' after a decimal; units B and KiB follow integers" + unitHint(token.text));
     return nullptr;
+  }
+  if (hasUnit && !applyUnit(expr->integer))
+    return nullptr;
+  expr->hasUnit = hasUnit;
   expr->range = rangeFrom(begin);
   return expr;
 }

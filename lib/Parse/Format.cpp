@@ -198,8 +198,8 @@ void Formatter::formatBlock(unsigned indent) {
 void Formatter::addComment(unsigned indent) {
   const Piece &comment = pieces[at++];
   if (comment.lineEnds == 0 && !lines.empty()) {
-    std::string &behind = lines.back().comment;
-    behind += (behind.empty() ? "" : " ") + comment.text.str();
+    std::string &last = lines.back().comment;
+    last += (last.empty() ? "" : " ") + comment.text.str();
     return;
   }
   addLines({comment.text.str()}, indent, comment.lineEnds > 1 && !atBlockStart);

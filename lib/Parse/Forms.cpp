@@ -36,6 +36,8 @@ bool Parser::parseParamType(ast::FormParam &param) {
     return false;
   if (!accept("["))
     return true;
+  if (token.is("]"))
+    return fail("expected an extent, an integer or a name, not ']'; a param of one number has no [ ]");
   do {
     if (token.kind != Token::Word && token.kind != Token::Integer)
       return fail("expected an extent, an integer or a name, not " + describeToken());
@@ -49,10 +51,22 @@ bool Parser::parseParamType(ast::FormParam &param) {
 }
 
 bool Parser::parseFormParam(ast::Form &form) {
-  ast::FormParam param;
   SMLoc begin = here();
   advance();
-  if (!expectName(param.name, "the param's name") || !expect(":", "before the param's type") || !parseParamType(param))
+  ast::Name name;
+  if (!expectName(name, "the param's name"))
+    return false;
+  ast::FormParam &param = form.params.emplace_back();
+  param.name = std::move(name);
+  param.isDamaged = !parseFormParamRest(param);
+  param.range = rangeFrom(begin);
+  return !param.isDamaged;
+}
+
+/// What follows a param's name.
+bool Parser::parseFormParamRest(ast::FormParam &param) {
+  const bool isValue = token.is("=") || token.kind == Token::Word;
+  if (!expect(":", "before the param's type", isValue ? "; it is written param x: f32" : "") || !parseParamType(param))
     return false;
   if (accept("in")) {
     if (!expect("[", "before the param's range") || !(param.low = parseExpr()) ||
@@ -60,11 +74,7 @@ bool Parser::parseFormParam(ast::Form &form) {
         !expect("]", "after the param's range"))
       return false;
   }
-  param.range = rangeFrom(begin);
-  if (!expectSemicolon("after the param"))
-    return false;
-  form.params.push_back(std::move(param));
-  return true;
+  return expectSemicolon("after the param");
 }
 
 bool Parser::parseFormLine(ast::Form &form) {
@@ -77,11 +87,12 @@ bool Parser::parseFormLine(ast::Form &form) {
     line.name = {token.text.str(), token.range()};
     advance();
   }
-  if (!expect("=", ("after '" + line.name.text + "'")) || !(line.value = parseExpr()) ||
-      !expectSemicolon("after the value", operatorHint()))
-    return false;
+  const bool isParsed = expect("=", "after '" + line.name.text + "'") && (line.value = parseExpr()) &&
+                        expectSemicolon("after the value", operatorHint());
+  if (!isParsed)
+    line.value = nullptr;
   form.lines.push_back(std::move(line));
-  return true;
+  return isParsed;
 }
 
 } // namespace fagen

@@ -3,6 +3,7 @@
 
 #include "fagen/Parse/Lexer.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -24,6 +25,7 @@ Token Lexer::make(Token::Kind kind, const char *begin) {
   token.kind = kind;
   token.text = StringRef(begin, position - begin);
   afterInteger = kind == Token::Integer;
+  afterWord = kind == Token::Word && token.text != "x";
   return token;
 }
 
@@ -54,8 +56,35 @@ void Lexer::skipSpace() {
   }
 }
 
+std::string unitHint(StringRef letters) {
+  static constexpr std::pair<StringLiteral, StringLiteral> kHints[] = {
+      {"k", "write KiB"},
+      {"kb", "write KiB"},
+      {"kib", "write KiB"},
+      {"b", "write B"},
+      {"byte", "write B"},
+      {"bytes", "write B"},
+      {"m", "1 MiB is 1024 KiB"},
+      {"mb", "1 MiB is 1024 KiB"},
+      {"mib", "1 MiB is 1024 KiB"},
+      {"s", "a time is a number of microseconds, without a unit"},
+      {"ms", "a time is a number of microseconds, without a unit"},
+      {"us", "a time is a number of microseconds, without a unit"},
+      {"ns", "a time is a number of microseconds, without a unit"},
+      {"f", "a decimal has no suffix"},
+      {"x", "a tile is written 128 x 64, a product 2 * x"},
+      {"by", "a tile is written 128 x 64"},
+  };
+  for (const auto &[unit, hint] : kHints)
+    if (letters.equals_insensitive(unit))
+      return ("; " + hint).str();
+  if (StringRef exponent = letters; exponent.consume_front_insensitive("e") && all_of(exponent, isDigit))
+    return "; a decimal is written out: 0.001";
+  return letters.starts_with("_") ? "; digits stand without _" : "; a count has no unit";
+}
+
 // What follows a number at once: nothing, `x` and a digit, or a unit. Anything else is skipped as one mistake.
-bool Lexer::checkSuffix(const char *begin) {
+bool Lexer::checkSuffix(const char *begin, bool isName) {
   const char *suffix = position;
   const char *suffixEnd = suffix;
   while (suffixEnd != end && isWordPart(*suffixEnd))
@@ -66,14 +95,17 @@ bool Lexer::checkSuffix(const char *begin) {
   if (letters.size() >= 2 && letters[0] == 'x' && isDigit(letters[1]))
     return true;
   position = suffixEnd;
+  const StringRef text(begin, position - begin);
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
-              "'" + StringRef(begin, position - begin) +
-                  "' is not a number; only 'x' and a digit, 'B' or 'KiB' may follow its digits");
+              isName ? "'" + text + "' is no name: names begin with a letter or _"
+                     : "'" + text + "' is not a number; only 'x' and a digit, 'B' or 'KiB' may follow its digits" +
+                           unitHint(letters));
   return false;
 }
 
 Token Lexer::number() {
   const char *begin = position;
+  const bool isName = afterWord;
   while (isDigit(peek()))
     ++position;
   Token token;
@@ -90,9 +122,7 @@ Token Lexer::number() {
       token.kind = Token::Reported;
     }
   }
-  if (!checkSuffix(begin))
-    token.kind = Token::Reported;
-  return token;
+  return checkSuffix(begin, isName) ? token : make(Token::Reported, begin);
 }
 
 Token Lexer::word() {
@@ -146,6 +176,7 @@ static StringRef remedyFor(StringRef text) {
       {"\u2019", "values are written without quotes"},
       {"\"", "values are written without quotes"},
       {"'", "values are written without quotes"},
+      {"..", "values are listed: [64, 128]"},
       {".", "words have _ in its place"},
       {"#", "a comment begins with //"},
   };
@@ -167,7 +198,7 @@ bool Lexer::skipUnknown() {
     shown = text.str();
   else
     raw_string_ostream(shown).write_escaped(text);
-  const StringRef remedy = remedyFor(text);
+  const StringRef remedy = text == "." && isDigit(peek()) ? "a decimal begins with a digit: 0.5" : remedyFor(text);
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
               "unexpected '" + shown + "'" + (remedy.empty() ? "" : "; " + remedy));
   if (text.starts_with("#"))

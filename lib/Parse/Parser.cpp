@@ -3,9 +3,11 @@
 
 #include "fagen/Parse/Parser.h"
 
+#include "Hints.h"
 #include "ParserImpl.h"
 #include "fagen/Support/Suggest.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace llvm;
@@ -44,28 +46,6 @@ bool Parser::expect(StringRef text, StringRef where, const std::string &hint) {
   return accept(text) || fail("expected '" + text + "' " + where + ", not " + describeToken() + hint);
 }
 
-std::string Parser::operatorHint() const {
-  static constexpr std::pair<StringLiteral, StringLiteral> kOthers[] = {
-      {"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}, {"&", "&&"}, {"|", "||"},
-  };
-  if (token.is("=") || (token.is("!") && ahead.is("=")))
-    return token.is("=") ? "; equality is written '=='" : "; inequality is written '!='";
-  if (token.is("if"))
-    return "; a choice is written 'condition ? a : b'";
-  for (const auto &[other, own] : kOthers)
-    if (token.is(other))
-      return ("; '" + other + "' is written '" + own + "'").str();
-  return "";
-}
-
-std::string Parser::valueHint() const {
-  if (token.is(","))
-    return "; several values stand in [ ], and a tile is written 128 x 64";
-  if (token.is("*"))
-    return "; a tile is written 128 x 64";
-  return "";
-}
-
 bool Parser::atNewLine() const {
   return StringRef(lastEnd.getPointer(), token.text.begin() - lastEnd.getPointer()).contains('\n');
 }
@@ -82,7 +62,7 @@ bool Parser::expectSemicolon(StringRef where, const std::string &hint) {
 
 bool Parser::expectName(ast::Name &name, StringRef what) {
   if (token.kind != Token::Word)
-    return fail("expected " + what + ", not " + describeToken());
+    return fail("expected " + what + ", not " + describeToken() + emptyHint());
   name = {token.text.str(), token.range()};
   advance();
   return true;
@@ -124,8 +104,12 @@ bool Parser::atBlockAround(StringRef what) const {
 bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   SMRange open = token.range();
   // Statements that follow at once are those of the block: only its '{' is missing.
-  if (!expect("{", ("to begin the " + what).str(), what == "when" ? operatorHint() : "") &&
-      !(atNewLine() && ((token.kind == Token::Word && ahead.is("=")) || token.is("when") || token.is("otherwise"))))
+  const std::string hint = what != "when"  ? ""
+                           : token.is(":") ? "; a schedule's when has a block: { ... }"
+                                           : operatorHint();
+  const bool isOfBlock = (token.kind == Token::Word && ahead.is("=")) || token.is("when") || token.is("otherwise") ||
+                         (what == "kernel" && isPartOfKernel(token));
+  if (!expect("{", ("to begin the " + what).str(), hint) && !(atNewLine() && isOfBlock))
     return false;
   while (token.kind != Token::End && !token.is("}")) {
     if (atBlockAround(what)) {
@@ -173,36 +157,10 @@ bool Parser::parseBlock(StringRef what, ast::Lost &skipped, function_ref<bool()>
 //===-- File and kernel
 //--------------------------------------------------------------------------------------------===//
 
-/// What may have been meant by a word that begins nothing in a file.
-static std::string fileHint(const Token &token) {
-  if (token.kind != Token::Word)
-    return "";
-  static constexpr StringLiteral kParts[] = {"problem", "schedule", "select", "claim", "require"};
-  for (StringRef part : kParts)
-    if (token.is(part))
-      return ("; " + part + " stands in a kernel: kernel NAME { ... }").str();
-  const StringRef near = nearestWord(token.text, {"target", "form", "kernel"});
-  return near.empty() ? "" : ("; did you mean '" + near + "'?").str();
-}
-
-/// The same in a kernel.
-static std::string kernelHint(const Token &token, const Token &ahead) {
-  if (token.kind != Token::Word)
-    return "";
-  if (token.is("when") || token.is("otherwise"))
-    return "; lines that choose a schedule stand in select { ... }";
-  if (token.is("form"))
-    return "; forms are declared outside of kernels, before them";
-  if (ahead.is("="))
-    return "; keys stand in problem { ... } or schedule { ... }";
-  const StringRef near = nearestWord(token.text, {"problem", "schedule", "select", "claim", "require"});
-  return near.empty() ? "" : ("; did you mean '" + near + "'?").str();
-}
-
 ast::File Parser::parseFile() {
   ast::File file;
-  const bool isMisspelt =
-      token.kind == Token::Word && !token.is("target") && !nearestWord(token.text, {"target"}).empty();
+  const bool isMisspelt = isOtherTarget(token) || (token.kind == Token::Word && !token.is("target") &&
+                                                   !nearestWord(token.text, {"target"}).empty());
   file.hasLostTargets = isMisspelt;
   if (token.is("target") && !parseTarget(file)) {
     file.hasLostTargets = true;
@@ -218,7 +176,7 @@ ast::File Parser::parseFile() {
     else if (token.is("target"))
       parsed = fail("target comes first in the file, and once");
     else if (const std::string hint = fileHint(token); !isLeftOpen || hint.find(" stands in ") == std::string::npos)
-      parsed = fail("expected 'target', 'form' or 'kernel', not " + describeToken() + hint);
+      parsed = fail("expected 'target', 'form' or 'kernel', not " + describeToken() + hint + emptyHint());
     if (parsed)
       continue;
     recover();
@@ -232,11 +190,13 @@ bool Parser::parseTarget(ast::File &file) {
   advance();
   do {
     ast::Name name;
+    if (token.is("["))
+      return fail("expected a target (sm_89), not '['; several stand without brackets: target sm_80, sm_89;");
     if (!expectName(name, "a target (sm_89)"))
       return false;
     file.targets.push_back(std::move(name));
   } while (accept(","));
-  return expectSemicolon("after the targets");
+  return expectSemicolon("after the targets", token.kind == Token::Word ? "; several stand with commas between" : "");
 }
 
 bool Parser::parseKernel(ast::File &file) {
@@ -267,7 +227,7 @@ bool Parser::parseKernelPart(ast::Kernel &kernel) {
   if (token.is("require"))
     return parseRequire(kernel);
   return fail("expected 'problem', 'schedule', 'select', 'claim' or 'require', not " + describeToken() +
-              kernelHint(token, ahead));
+              kernelHint(token, ahead) + emptyHint());
 }
 
 //===-- Problem and schedule
@@ -292,7 +252,7 @@ bool Parser::parseSchedule(ast::Kernel &kernel) {
   ast::Schedule &schedule = kernel.schedules.emplace_back();
   schedule.range = token.range();
   advance();
-  if (token.kind == Token::Word && !ahead.is("=")) {
+  if ((token.kind == Token::Word || token.kind == Token::Reported) && !ahead.is("=")) {
     schedule.name = ast::Name{token.text.str(), token.range()};
     advance();
   }
@@ -352,7 +312,10 @@ bool Parser::parseSelectLine(ast::Select &select) {
     if (!line.condition)
       return false;
   } else if (!accept("otherwise")) {
-    return fail("expected 'when' or 'otherwise', not " + describeToken());
+    return fail("expected 'when' or 'otherwise', not " + describeToken() +
+                (token.is("else") || token.is("default") ? "; the last line is otherwise : NAME;"
+                 : token.kind == Token::Word             ? "; a line is when CONDITION : NAME; or otherwise : NAME;"
+                                                         : emptyHint()));
   }
   line.range = rangeFrom(begin);
   if (!expect(":", "before the schedule's name", line.condition ? operatorHint() : "") ||
@@ -373,6 +336,8 @@ bool Parser::parseGate(ast::Require &require) {
   static constexpr StringLiteral kRelations[] = {"==", "!=", "<=", "<", ">=", ">"};
   ast::Gate gate;
   SMLoc begin = here();
+  if (token.kind == Token::Integer || token.kind == Token::Decimal)
+    return fail("expected a gate's name, not " + describeToken() + "; the gate comes first: registers <= 128");
   if (!expectName(gate.name, "a gate's name"))
     return false;
   for (StringRef relation : kRelations)

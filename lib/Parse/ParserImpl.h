@@ -29,6 +29,8 @@ private:
   std::string describeToken() const;
   /// How the operator that the token stands for in other languages is written; empty: it stands for none.
   std::string operatorHint() const;
+  std::string operandHint() const;
+  std::string emptyHint() const;
   /// What may have been meant where a value ends, and the token follows.
   std::string valueHint() const;
   llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }
@@ -47,6 +49,7 @@ private:
   bool parseForm(ast::File &file);
   bool parseFormPart(ast::Form &form);
   bool parseFormParam(ast::Form &form);
+  bool parseFormParamRest(ast::FormParam &param);
   bool parseParamType(ast::FormParam &param);
   bool parseFormLine(ast::Form &form);
   bool parseKernel(ast::File &file);
@@ -74,7 +77,7 @@ private:
   bool parseBound(ast::Plain &plain);
   bool atTune() const { return token.is("tune") && ahead.is("("); }
 
-  // Expressions, by precedence. Those of forms have choices, reads and operators of bits besides.
+  // Expressions, by precedence. Those of forms have choices, reads and operators of bits, too.
   std::unique_ptr<ast::Expr> parseExpr() { return isInForm ? parseSelect() : parseBinary(0); }
   std::unique_ptr<ast::Expr> parseSelect();
   std::unique_ptr<ast::Expr> parseBinary(unsigned level);
@@ -84,6 +87,7 @@ private:
   std::unique_ptr<ast::Expr> parseCall();
   std::unique_ptr<ast::Expr> parseRead();
   bool parseOperands(ast::Expr &expr, llvm::StringRef end, llvm::StringRef where);
+  bool isChained(unsigned level, const ast::Expr &left);
   bool applyUnit(int64_t &number);
 
   static constexpr unsigned kMaxDepth = 64;    ///< of nested whens and of parentheses

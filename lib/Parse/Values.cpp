@@ -30,13 +30,18 @@ bool Parser::parseValue(ast::Value &value) {
     return parsed;
   }
   value.isAxis = true;
+  if (token.is("]"))
+    return fail("this axis is empty; give it a value, or leave the key out");
   do {
+    if (token.is("]"))
+      return fail("expected a value, not ']'; the comma before it is too many");
     if (token.is("["))
       return fail("an axis cannot stand in an axis");
     if (!parseItem(value.items.emplace_back()))
       return false;
   } while (accept(","));
-  if (!expect("]", "after the axis"))
+  if (!expect("]", "after the axis",
+              token.kind == Token::Word || token.kind == Token::Integer ? "; values stand with commas between" : ""))
     return false;
   value.range = rangeFrom(begin);
   return true;
@@ -58,7 +63,11 @@ bool Parser::parseTuneItem(ast::Item &item) {
   SMRange tune = token.range();
   advance();
   advance();
+  if (token.is(")"))
+    return fail("this tune is empty; give it choices: tune(64, 128)");
   do {
+    if (token.is(")"))
+      return fail("expected a value, not ')'; the comma before it is too many");
     if (atTune())
       return fail("a tune cannot stand in a tune");
     if (!parsePlains(item.choices))
@@ -183,6 +192,8 @@ bool Parser::parseWord(ast::Plain &plain) {
   if (!accept("("))
     return true;
   plain.hasArguments = true;
+  if (token.is(")"))
+    return fail("nothing stands in these ( ); leave them out, or say what is meant: window(window = 128)");
   do {
     if (token.kind != Token::Word && token.kind != Token::Integer)
       return fail("expected a name or an integer, not " + describeToken());

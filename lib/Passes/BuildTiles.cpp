@@ -18,6 +18,7 @@
 #include "fagen/Passes/Passes.h"
 #include "form/FormBuilder.h"
 #include "tiles/CommonKeyEnd.h"
+#include "tiles/Tensors.h"
 
 #include "fagen/Spec/Spec.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -37,21 +38,21 @@ public:
       : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
         family(mmaFamily(schedule.mma)), isScalar(!family.isCollective),
         isWmma(family.isCollective && !family.keepsResults), isBulk(schedule.copy == Copy::Tma),
-        reduceShared(schedule.reduce == Reduce::Shared), form(kernel, variant),
+        reduceShared(schedule.reduce == Reduce::Shared), form(kernel, variant), tensors(kernel, variant),
         element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
 
   /// The second launch of a split kernel: all the splits' rows become O and LSE.
   void buildCombine() {
-    addOutput();
+    tensors.addOutput();
     addParts();
     kernel.roles.push_back({"all", 0, device::kCombineWarps, {}});
     Builder builder(kernel.roles.front().body);
     at(builder, "split");
     const Expr rows = variable(RunValue::SeqQ) * variable(RunValue::Heads) *
                       variable(RunValue::Batch); // of all heads, one after the other
-    builder.add(makeCombine({.o = {go, {}},
-                             .lse = {glse, {}},
+    builder.add(makeCombine({.o = {tensors.o.tensor, {}},
+                             .lse = {tensors.lse.tensor, {}},
                              .parts = {parts, {}},
                              .row = variable(RunValue::RowBegin),
                              .limit = rows,
@@ -64,6 +65,7 @@ public:
     addFragments();
     addLets();
     form.declare(*s, *m);
+    tensors.addViews();
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel.roles.front().body);
     buildPrologue(builder);
@@ -87,30 +89,12 @@ private:
 
   Count count(Measure measure) const { return countOf(kernel, variable(measure)); }
 
-  /// Of the kernel's parameters.
-  Buffer *addTensor(llvm::StringRef param, ElementType type, const Count &columns) {
-    Buffer *const tensor = add(("g" + param).str(), Space::Global, type, 0, columns, "copy");
-    tensor->param = param.str();
-    return tensor;
-  }
-
   void addTensors() {
-    gq = addTensor("q", element, count(Measure::HeadDimQK));
-    gk = addTensor("k", element, count(Measure::HeadDimQK));
-    gv = addTensor("v", element, count(Measure::HeadDimV));
+    tensors.addInputs();
     if (schedule.isSplit())
       addParts();
     if (!isMergedLater(schedule))
-      addOutput();
-    for (Buffer *ofQueries : {gq, go, glse})
-      if (ofQueries)
-        ofQueries->isPacked = schedule.gqa == Gqa::Pack;
-  }
-
-  void addOutput() {
-    go = addTensor("o", element, count(Measure::HeadDimV));
-    if (problem.lse)
-      glse = addTensor("lse", ElementType::F32, 1);
+      tensors.addOutput();
   }
 
   /// What splits leave for the second launch, in the workspace.
@@ -186,17 +170,10 @@ private:
   /// Of a split the keys are numbered from its first one.
   Expr keys() const { return variable(schedule.isSplit() ? RunValue::SplitKeys : RunValue::SeqKv); }
 
-  /// Where a copy finds the first key of tile j, and where keys end there: boxes are of the whole head, pointers of the
-  /// split.
+  /// Where a copy finds the first key of tile j: boxes are of the whole head, pointers of the split.
   Expr keyRow() const {
     const Expr row = variable("j") * variable(Measure::TileKeys);
     return isBulk && schedule.isSplit() ? variable(RunValue::SplitBegin) + row : row;
-  }
-  Expr keyLimit() const { return isBulk ? variable(RunValue::SeqKv) : keys(); }
-
-  Expr rowLimit() const {
-    return schedule.gqa == Gqa::Pack ? variable(RunValue::SeqQ) * variable(RunValue::HeadsPerKv)
-                                     : variable(RunValue::SeqQ);
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
@@ -207,18 +184,20 @@ private:
   }
 
   /// `full` is null but for bulk copies.
-  Op &copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit, Buffer *full) {
+  void copy(Builder &builder, Buffer *target, Expr position, const Global &source, Expr row, Buffer *full,
+            CacheHint hint) {
     at(builder, "copy");
-    return builder.add(makeCopyIssue({.dst = {target, position},
-                                      .src = {source, {}},
-                                      .full = {full, full ? position : Expr()},
-                                      .kind = copyKind(),
-                                      .row = row,
-                                      .limit = limit}));
+    builder.add(makeCopyIssue({.dst = {target, position},
+                               .src = {source.view, {}},
+                               .full = {full, full ? position : Expr()},
+                               .kind = copyKind(),
+                               .row = row,
+                               .hint = full ? std::optional(hint) : std::nullopt}));
   }
 
   void buildPrologue(Builder &builder) {
-    copy(builder, q, {}, gq, variable(RunValue::RowBegin), rowLimit(), qFull);
+    copy(builder, q, {}, tensors.q, variable(RunValue::RowBegin), qFull,
+         CacheHint::EvictFirst); // no other CTA reads it
     if (qFragment) {
       at(builder, "q_in");
       builder.add(makeLoadFragment({.dst = {qFragment, {}}, .src = {q, {}}}));
@@ -247,8 +226,8 @@ private:
 
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
-    copy(builder, k, j, gk, keyRow(), keyLimit(), kFull);
-    CopyIssueOp<> values(copy(builder, v, j, gv, keyRow(), keyLimit(), vFull));
+    copy(builder, k, j, tensors.k, keyRow(), kFull, CacheHint::EvictLast);
+    copy(builder, v, j, tensors.v, keyRow(), vFull, CacheHint::EvictLast);
 
     at(builder, "mma");
     multiply(builder, MmaForm::Abt, s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
@@ -264,7 +243,7 @@ private:
     const Expr visible = form.mask(keys());
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
     if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none
-      values.setLimit(commonKeyEnd(visible));
+      tensors.v.view->shape.front() = commonKeyEnd(visible);
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);
@@ -330,26 +309,30 @@ private:
       builder.add(makeStorePartial({.partial = {partial, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}}));
     if (parts)
       return storeParts(builder);
-    const Expr row = variable(RunValue::RowBegin), limit = rowLimit();
+    const Expr row = variable(RunValue::RowBegin);
     if (partial) {
-      builder.add(makeStoreMerged({.o = {go, {}},
-                                   .lse = {glse, {}},
+      builder.add(makeStoreMerged({.o = {tensors.o.view, {}},
+                                   .lse = {tensors.lse.view, {}},
                                    .partial = {partial, {}},
                                    .row = row,
-                                   .limit = limit,
                                    .unit = form.rowUnit()}));
       return;
     }
     at(builder, "mma");
     builder.add(makeMap({.dst = {o, {}}, .x = {l, {}}, .value = quotientOf(*o, *l)}));
-    builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
-    if (glse)
-      builder.add(makeStoreLse(
-          {.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .unit = form.rowUnit()}));
+    builder.add(makeStore({.dst = {tensors.o.view, {}}, .o = {o, {}}, .row = row}));
+    const Expr factor = form.rowUnit() ? Expr() : variable(RunValue::Scale);
+    if (tensors.lse.view)
+      builder.add(makeStoreLse({.dst = {tensors.lse.view, {}},
+                                .m = {m, {}},
+                                .l = {l, {}},
+                                .row = row,
+                                .unit = form.rowUnit(),
+                                .factor = factor}));
   }
 
   void storeParts(Builder &builder) {
-    const Expr row = variable(RunValue::RowBegin), limit = rowLimit(), split = variable(RunValue::Split);
+    const Expr row = variable(RunValue::RowBegin), limit = tensors.rows(), split = variable(RunValue::Split);
     at(builder, "split");
     if (isMergedLater(schedule)) {
       builder.add(makeStoreSplit(
@@ -362,12 +345,11 @@ private:
                                       .limit = limit,
                                       .split = split,
                                       .unit = form.rowUnit()}));
-    builder.add(makeCombineLast({.o = {go, {}},
-                                 .lse = {glse, {}},
+    builder.add(makeCombineLast({.o = {tensors.o.view, {}},
+                                 .lse = {tensors.lse.view, {}},
                                  .parts = {parts, {}},
                                  .partial = {partial, {}},
                                  .row = row,
-                                 .limit = limit,
                                  .unit = form.rowUnit()}));
   }
 
@@ -378,8 +360,9 @@ private:
   const MmaFamilyInfo &family;
   const bool isScalar, isWmma, isBulk, reduceShared;
   FormBuilder form;
+  Tensors tensors;
   const ElementType element, result; ///< of tensors; of the products that cross shared memory
-  Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr, *parts = nullptr;
+  Buffer *parts = nullptr;
   Buffer *qFull = nullptr, *kFull = nullptr, *vFull = nullptr;
   Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
   Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr,

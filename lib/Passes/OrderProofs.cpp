@@ -1,24 +1,24 @@
-// fagen: what was proven of kernels, by their text.
+// fagen: what was proven of kernels, by what they say to a proof.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The proof is a function of the ops, buffers, lets and constants alone, so equal texts have equal proofs: nothing is
-// taken on trust. Of roles it is one of less: AccessTable says all that sizes and offsets of tiles mean. Variants are
-// lowered side by side, hence the locks.
+// The proof is a function of the ops, buffers, lets and constants alone, so kernels that are equal in these have equal
+// proofs: nothing is taken on trust. Of roles it is one of less: AccessTable says all that sizes and offsets of tiles
+// mean. Variants are lowered side by side, hence the locks.
 
 #include "OrderProofs.h"
 
 #include "fagen/Analysis/Order.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringRef.h"
+#include "fagen/IR/OpClasses.h"
 
-#include <algorithm>
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <array>
 
 using namespace fagen;
-using llvm::isAlnum;
-using llvm::isDigit;
+using namespace fagen::ir;
 using llvm::StringRef;
 
 namespace {
@@ -33,137 +33,150 @@ Proofs &proofs() {
   return instance;
 }
 
-/// Appends it with f16 for bf16.
-void appendAsF16(std::string &key, StringRef text) {
-  const StringRef bf16 = ": bf16[";
-  for (size_t type = text.find(bf16); type != StringRef::npos; type = text.find(bf16)) {
-    key += text.take_front(type);
-    key += ": f16[";
-    text = text.drop_front(type + bf16.size());
+/// What a kernel says to a proof, as a kernel: two that say the same are printed the same.
+class ReducedKernel {
+public:
+  explicit ReducedKernel(const Kernel &kernel) {
+    reduced.target = kernel.target;
+    reduced.backend = kernel.backend;
+    reduced.threads = kernel.threads;
+    reduced.options = kernel.options;
+    reduced.grid = kernel.grid;
+    reduced.scalars = kernel.scalars;
+    reduced.sizes = kernel.sizes;
+    reduced.constants = kernel.constants;
+    reduced.lets = kernel.lets;
+    reduced.sharedBytes = kernel.sharedBytes;
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      addBuffer(*buffer);
+    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers)
+      connect(*buffer);
+    for (const Role &role : kernel.roles)
+      addRole(role);
   }
-  key += text;
-}
 
-/// How long the real number is that the text begins with, as 4.0, 1e+30 or 1.5e-20; 0 where it begins with none.
-size_t lengthOfReal(StringRef text) {
-  StringRef rest = text.drop_while(isDigit);
-  if (rest.size() == text.size())
-    return 0;
-  const bool hasPoint = rest.consume_front(".");
-  if (hasPoint)
-    rest = rest.drop_while(isDigit);
-  const bool hasPower = !rest.empty() && rest.front() == 'e';
-  if (hasPower) {
-    rest = rest.drop_front();
-    rest = rest.drop_front(rest.starts_with("-") || rest.starts_with("+")).drop_while(isDigit);
+  /// Without what only says how large tiles are, and where they lie: shapes of buffers, and their constants where
+  /// nothing else names them; offsets; bytes that are announced.
+  void dropSizes() {
+    reduced.sharedBytes = 0;
+    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers)
+      dropSizes(*buffer);
+    for (Role &role : reduced.roles)
+      forEach<ArriveOp>(role.body, [](ArriveOp<> arrive) {
+        if (arrive.bytes() && arrive.bytes().kind() == ExprKind::Constant)
+          arrive.setBytes(constant(0));
+      });
+    dropConstants();
   }
-  return hasPoint || hasPower ? text.size() - rest.size() : 0;
-}
 
-/// Appends it with # for each real number and its sign. They say what elements become; who reads them when, and what
-/// the ledger calls the op, says the rest.
-void appendWithoutReals(std::string &key, StringRef text) {
-  bool isInWord = false; // a digit there begins no number
-  while (!text.empty()) {
-    const size_t length = isInWord ? 0 : lengthOfReal(text);
-    if (length == 0) {
-      isInWord = isAlnum(text.front()) || text.front() == '_';
-      key += text.front();
-      text = text.drop_front();
-      continue;
+  std::string text() const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os.SetBufferSize(1 << 14); // else it takes each piece on its own
+    printBare(reduced, os);
+    os.flush();
+    return text;
+  }
+
+private:
+  Buffer *known(const Buffer *buffer) const { return buffer ? reduced.buffer(buffer->name) : nullptr; }
+
+  /// Types of one size are one type.
+  void addBuffer(const Buffer &buffer) {
+    Buffer &added = reduced.addBuffer(buffer);
+    if (added.type == ElementType::BF16)
+      added.type = ElementType::F16;
+  }
+
+  void connect(Buffer &buffer) const {
+    buffer.overlays = known(buffer.overlays);
+    if (buffer.guard) {
+      buffer.guard->full = known(buffer.guard->full);
+      buffer.guard->empty = known(buffer.guard->empty);
     }
-    if (key.back() == '-')
-      key.pop_back();
-    key += '#';
-    text = text.drop_front(length);
+    if (buffer.map)
+      buffer.map->base = known(buffer.map->base);
   }
-}
 
-/// What warps vote on is left out, since a proof takes either outcome to happen.
-void appendToKey(std::string &key, StringRef line) {
-  const StringRef isFenced = ", fenced = 1}";
-  const StringRef op = line.ltrim().take_until([](char c) { return c == ' '; });
-  if (op == ir::opInfo(ir::OpKind::Vote).name) {
-    key += line.take_front(line.find(" {"));
-    if (line.contains(isFenced))
-      key += isFenced;
-  } else if (op == ir::opInfo(ir::OpKind::Map).name) {
-    appendWithoutReals(key, line);
-  } else {
-    appendAsF16(key, line);
+  void addRole(const Role &role) {
+    Role &added = reduced.roles.emplace_back();
+    added.name = role.name;
+    added.firstWarp = role.firstWarp;
+    added.warps = role.warps;
+    added.grid = role.grid;
+    added.registers = role.registers;
+    for (const std::unique_ptr<Op> &op : role.body.ops)
+      added.body.ops.push_back(clone(*op));
+    walk(added.body, [this](Op &op) { reduce(op); });
   }
-  key += '\n';
-}
+
+  /// What warps vote on is left out, since a proof takes either outcome to happen. Real numbers of maps say what
+  /// elements become; who reads them when, and what the ledger calls the op, says the rest.
+  void reduce(Op &op) const {
+    for (Operand &operand : op.operands)
+      operand.buffer = known(operand.buffer);
+    if (op.kind == OpKind::Vote)
+      for (Attr attr : {Attr::Test, Attr::Apart})
+        op.attributes.erase(attr);
+    if (const auto map = dynCast<MapOp>(op)) {
+      unsigned reals = 0; // each has a name, so that nothing cancels
+      map->setValue(map->value().rewritten([&](const Expr &node) {
+        return node.kind() == ExprKind::Real ? variable("#" + std::to_string(reals++)) : Expr();
+      }));
+    }
+  }
+
+  /// Where rows of a view end is no size of a tile.
+  static void dropSizes(Buffer &buffer) {
+    buffer.rows = buffer.columns = 0;
+    buffer.offset.reset();
+    for (Expr &size : llvm::MutableArrayRef(buffer.shape).drop_front(buffer.map ? 1 : 0))
+      size = constant(0);
+  }
+
+  void dropConstants() {
+    llvm::StringSet<> named;
+    auto use = [&](const Expr &expr) {
+      if (expr)
+        expr.forEachVariable([&](StringRef name) { named.insert(name); });
+    };
+    Options::forEach(reduced.options, [&](StringRef, const auto &option) {
+      if constexpr (std::is_same_v<decltype(option->value), Count>)
+        use(option ? option->value.expr() : Expr());
+    });
+    for (const GridIndex &index : reduced.grid.indices)
+      use(index.extent);
+    if (const std::optional<TurnOrder> &turns = reduced.grid.turns)
+      llvm::for_each(std::array{turns->rows.expr(), turns->tiles.value_or(0).expr(), turns->rowsOfRun}, use);
+    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers) {
+      use(buffer->stages.expr());
+      llvm::for_each(buffer->shape, use);
+      if (buffer->map)
+        llvm::for_each(buffer->map->at, use);
+    }
+    for (const Let &let : reduced.lets) {
+      use(let.value);
+      if (let.source)
+        llvm::for_each(let.source->at, use);
+      if (let.judged)
+        llvm::for_each(std::array{let.judged->first, let.judged->tiles, let.judged->seen, let.judged->whole}, use);
+    }
+    for (const Role &role : reduced.roles)
+      walk(role.body, [&](const Op &op) { forEachExpr(op, use); });
+    llvm::erase_if(reduced.constants, [&](const Constant &constant) { return !named.contains(constant.name); });
+  }
+
+  Kernel reduced;
+};
 
 } // namespace
 
-std::string fagen::proofKey(const ir::Kernel &kernel) {
-  std::string text, key;
-  llvm::raw_string_ostream os(text);
-  os.SetBufferSize(1 << 14); // else it takes each piece on its own
-  printBare(kernel, os);
-  os.flush();
-  for (StringRef rest = text; !rest.empty();) {
-    const auto [line, behind] = rest.split('\n');
-    appendToKey(key, line);
-    rest = behind;
-  }
-  return key;
-}
+std::string fagen::proofKey(const Kernel &kernel) { return ReducedKernel(kernel).text(); }
 
-static bool isBuffer(StringRef line) {
-  return line.starts_with("shared %") || line.starts_with("fragment %") || line.starts_with("global %");
-}
-
-/// Without the number after each of these words.
-static std::string withoutNumbersBehind(StringRef text, StringRef word) {
-  std::string rest;
-  for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word)) {
-    rest += text.take_front(at + word.size());
-    text = text.drop_front(at + word.size()).drop_while(isDigit);
-  }
-  return rest + text.str();
-}
-
-/// Whether the text has the word as a word.
-static bool hasWord(StringRef text, StringRef word) {
-  auto isOfWord = [](char c) { return isAlnum(c) || c == '_'; };
-  for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    if ((at == 0 || !isOfWord(text[at - 1])) && (end == text.size() || !isOfWord(text[end])))
-      return true;
-  }
-  return false;
-}
-
-/// The key without what only says how large tiles are, and where they lie: shapes of buffers, and their constants where
-/// nothing else names them; offsets; bytes that are announced.
-static std::string withoutSizes(StringRef key) {
-  std::string others; // than constants
-  llvm::SmallVector<StringRef, 32> constants;
-  for (StringRef rest = key; !rest.empty();) {
-    const auto [line, behind] = rest.split('\n');
-    rest = behind;
-    const StringRef text = line.ltrim();
-    if (text.starts_with("const "))
-      constants.push_back(text.drop_front(6));
-    else if (const size_t shape = text.find('['); isBuffer(text))
-      others +=
-          (text.take_front(shape) + withoutNumbersBehind(text.drop_front(text.find(']', shape)), " offset ") + "\n")
-              .str();
-    else if (text.starts_with("kernel "))
-      others += withoutNumbersBehind(text, " shared ") + '\n';
-    else
-      others += withoutNumbersBehind(text, "bytes = ") + '\n';
-  }
-  for (const StringRef constant : constants)
-    if (hasWord(others, constant.split(' ').first))
-      others += (constant + "\n").str();
-  return others;
-}
-
-std::string fagen::proofKeyOfRoles(const ir::Kernel &kernel, StringRef key) {
-  return withoutSizes(key) + sizesSeenBetweenRoles(kernel);
+std::string fagen::proofKeyOfRoles(const Kernel &kernel) {
+  ReducedKernel reducedKernel(kernel);
+  reducedKernel.dropSizes();
+  return reducedKernel.text() + sizesSeenBetweenRoles(kernel);
 }
 
 OrderProof &fagen::proofOf(const std::string &key) {
@@ -174,11 +187,11 @@ OrderProof &fagen::proofOf(const std::string &key) {
   return *proof;
 }
 
-OrderProof &fagen::proofOfRoles(const ir::Kernel &kernel) {
+OrderProof &fagen::proofOfRoles(const Kernel &kernel) {
   const std::string key = proofKey(kernel);
   OrderProof &proof = proofOf(key);
   const std::lock_guard lock(proof.mutex);
   if (!proof.ofRoles)
-    proof.ofRoles = &proofOf(proofKeyOfRoles(kernel, key));
+    proof.ofRoles = &proofOf(proofKeyOfRoles(kernel));
   return *proof.ofRoles;
 }

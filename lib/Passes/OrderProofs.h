@@ -1,11 +1,8 @@
-// fagen: what was proven of kernels, by their text: types of the same size, and the same kernel again, take no second
-// proof.
+// fagen: what was proven of kernels: types of the same size, and the same kernel again, take no second proof.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "fagen/Analysis/Cover.h"
-
-#include "llvm/ADT/StringRef.h"
 
 #include <mutex>
 #include <optional>
@@ -18,9 +15,9 @@ namespace fagen {
 /// a vote; bf16 is f16.
 std::string proofKey(const ir::Kernel &kernel);
 
-/// Of a kernel of roles, with `key`, what a proof sees of its tiles' sizes in place of these: who meets on which bytes,
-/// and of the bytes of copies their proportions. Kernels of two head dims may have the same.
-std::string proofKeyOfRoles(const ir::Kernel &kernel, llvm::StringRef key);
+/// Of a kernel of roles, what a proof sees of its tiles' sizes in place of these: who meets on which bytes, and of the
+/// bytes of copies their proportions. Kernels of two head dims may have the same.
+std::string proofKeyOfRoles(const ir::Kernel &kernel);
 
 /// Of all kernels with the same key. Who looks at it, or makes it, holds its mutex: who comes meanwhile waits.
 struct OrderProof {

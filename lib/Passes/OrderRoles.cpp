@@ -75,7 +75,7 @@ public:
         for (const HandoverSite &site : user.sites)
           use(handover, site);
     }
-    copies.place(behind);
+    copies.place(after);
     for (auto &[op, ops] : barriersWithinRoles(kernel, places))
       llvm::move(ops, std::back_inserter(before[op]));
     begin();
@@ -132,7 +132,7 @@ private:
         return told(handover, last, position);
       });
     if (!handover.isBulk()) {
-      llvm::move(told(handover, fills.back(), position), std::back_inserter(behind[fills.back().op]));
+      llvm::move(told(handover, fills.back(), position), std::back_inserter(after[fills.back().op]));
       return;
     }
     int64_t bytes = 0;
@@ -204,7 +204,7 @@ private:
       branch->body.ops = std::exchange(ops, {});
       ops.push_back(std::move(branch));
     }
-    llvm::move(ops, std::back_inserter(behind[&at]));
+    llvm::move(ops, std::back_inserter(after[&at]));
   }
 
   /// Whether bulk copies follow what lanes did.
@@ -251,7 +251,7 @@ private:
       const Op *const key = op.get();
       llvm::move(before[key], std::back_inserter(ops));
       ops.push_back(std::move(op));
-      llvm::move(behind[key], std::back_inserter(ops));
+      llvm::move(after[key], std::back_inserter(ops));
     });
     ir::insert(body.ops, body.ops.begin(), std::move(heads[&body]));
   }
@@ -260,8 +260,8 @@ private:
   std::vector<Handover> handovers;
   const OpPlaces &places;
   ThreadCopies copies;
-  std::map<const Op *, Ops> before, behind; ///< what is to stand there
-  std::map<const Block *, Ops> heads;       ///< of roles
+  std::map<const Op *, Ops> before, after; ///< what is to stand there
+  std::map<const Block *, Ops> heads;      ///< of roles
 };
 
 } // namespace

@@ -18,6 +18,7 @@
 // the count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st)
 // stands at the same places without commits and waits.
 
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
@@ -105,10 +106,11 @@ private:
     return valueOr(kernel.options.refill, mmaFamily(kernel.backend).isCollective ? Refill::Split : Refill::Joint);
   }
 
-  static bool isAnyProduct(const Op &op) { return isProduct(op, MmaForm::Abt) || isProduct(op, MmaForm::Ab); }
+  static bool isAnyProduct(const Op &op) { return asProduct(op).has_value(); }
 
-  static bool reads(const Op &product, const Buffer *ring) {
-    return isAnyProduct(product) && (MmaOp(product).a().buffer == ring || MmaOp(product).b().buffer == ring);
+  static bool reads(const Op &op, const Buffer *ring) {
+    const std::optional<Product> product = asProduct(op);
+    return product && (product->a == ring || product->b == ring);
   }
 
   static bool copiesOperands(const Op &loop) {
@@ -186,12 +188,12 @@ private:
   }
 
   /// "K and V", of rings %k and %v.
-  static std::string namesOf(llvm::ArrayRef<const Ops *> lists, llvm::StringRef behind = "") {
+  static std::string namesOf(llvm::ArrayRef<const Ops *> lists, llvm::StringRef suffix = "") {
     std::string names;
     for (const Ops *list : lists)
       for (const std::unique_ptr<Op> &copy : *list)
         names += (names.empty() ? "" : " and ") + llvm::StringRef(CopyIssueOp(*copy).dst().buffer->name).upper() +
-                 behind.str();
+                 suffix.str();
     return names;
   }
 

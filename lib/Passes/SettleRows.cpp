@@ -161,8 +161,9 @@ bool isStep(const Op &loop) {
   if (!llvm::all_of(kOnce, [&](Is is) { return countIn(loop, is) == 1; }) || !rescaling || !rescaling->rescaling.alpha)
     return false;
   const Buffer *const terms = ReduceOp(*firstOf(loop.body, isRowSum)).src().buffer;
+  const Op *const product = productInto(loop.body.ops, terms);
   return ReduceOp(*firstOf(loop.body, isRowMax)).src().buffer == terms &&
-         asPowers(*firstOf(loop.body, isPowers))->scores->buffer == terms && productInto(loop.body.ops, terms);
+         asPowers(*firstOf(loop.body, isPowers))->scores->buffer == terms && product && canSettle(*product);
 }
 
 /// Those that an earlier loop has, or new ones, as l is.
@@ -188,7 +189,8 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
     for (const std::unique_ptr<Op> &op : role.body.ops)
       if (op->kind == OpKind::Loop && isRotated(*op) && (countIn(*op, isMask) == 0 || hasRegisters(role))) {
         if (!shape.needs(isStep(*op),
-                         "a product and one maximum, one exp2 and one sum of its rows in a loop that is optimistic",
+                         "a product of f16 or bf16 and one maximum, one exp2 and one sum of its rows in a loop that is "
+                         "optimistic",
                          op->location))
           return hasChanged;
         RowSettler(*op, sumsOf(kernel, *op, sums), isApart && countIn(*op, isMask) == 0).run();

@@ -48,11 +48,11 @@ static bool isSameCopy(const std::unique_ptr<Op> &a, const std::unique_ptr<Op> &
 }
 
 bool fagen::goesOnCopying(const Op &first, const Op &second) {
-  const LoopOp before(first), behind(second);
+  const LoopOp before(first), after(second);
   Ops copies = copiesOf(second.body);
   for (std::unique_ptr<Op> &copy : copies)
-    substitute(*copy, behind.variable(), variable(before.variable()));
-  return behind.begin() == before.end() && llvm::equal(copiesOf(first.body), copies, isSameCopy);
+    substitute(*copy, after.variable(), variable(before.variable()));
+  return after.begin() == before.end() && llvm::equal(copiesOf(first.body), copies, isSameCopy);
 }
 
 unsigned fagen::countOf(const Block &block, OpKind kind) {

@@ -11,7 +11,13 @@
 //              stage_output; fence async_proxy; barrier of the group; bulk_store; bulk_commit
 //   at last    bulk_wait
 //
-// The store leaves out rows after the last one, and needs neither addresses nor shuffles of the threads. A group waits
+// The store leaves out rows after the last one of the tensor. Where rows beyond a tile's last one are another tile's,
+// as in ragged batches, a box that would reach them does not leave; threads store what the tile has:
+//
+//              if whole: bulk_store; bulk_commit
+//              if not: store
+//
+// The store and needs neither addresses nor shuffles of the threads. A group waits
 // for no other: its products read no rows of Q but its own.
 //
 // Where Q has no second slot, half of O's columns have a place of their own, and leave one after the other:
@@ -23,6 +29,7 @@
 //   at last    bulk_wait
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -40,7 +47,8 @@ namespace {
 /// What both ways have in common.
 class Stager {
 protected:
-  explicit Stager(Role &math, int64_t barrier = kGroupBarrier) : math(math), barrier(barrier) {}
+  explicit Stager(Kernel &kernel, Role &math, int64_t barrier = kGroupBarrier)
+      : kernel(kernel), math(math), barrier(barrier), whole(kernel.freshName("whole")) {}
 
   static void appendWait(Ops &ops, const Location &location = {}) {
     ops.push_back(makeBulkWait({.pending = 0, .by = Actor::Group, .location = location}));
@@ -52,16 +60,51 @@ protected:
     ops.push_back(makeStageOutput({.dst = place, .o = store.o(), .first = first, .location = location}));
     ops.push_back(makeFence({.kind = FenceKind::AsyncProxy, .location = location}));
     appendBarrier(ops, location, "stage-output: the rows of the group are there");
-    ops.push_back(makeBulkStore({.dst = store.dst(),
-                                 .src = place,
-                                 .row = store.row(),
-                                 .limit = store.limit(),
-                                 .by = Actor::Group,
-                                 .first = first,
-                                 .column = store.column(),
-                                 .location = location}));
-    ops.push_back(makeBulkCommit({.by = Actor::Group, .location = location}));
+    auto box = makeBulkStore({.dst = store.dst(),
+                              .src = place,
+                              .row = store.row(),
+                              .limit = store.limit(),
+                              .by = Actor::Group,
+                              .first = first,
+                              .column = store.column(),
+                              .location = location});
+    Ops leaving;
+    const Expr isInside = conditionOf(*box, *place.buffer);
+    leaving.push_back(std::move(box));
+    leaving.push_back(makeBulkCommit({.by = Actor::Group, .location = location}));
+    if (!isInside)
+      return append(ops, std::move(leaving));
+    appendIf(ops, isInside, std::move(leaving), location, "stage-output: the whole tile");
+    if (first.value_or(0))
+      return;
+    Ops stored;
+    stored.push_back(clone(*store));
+    appendIf(ops, equal(isInside, constant(0)), std::move(stored), location, "stage-output: a part of a tile");
   }
+
+  /// When the box may leave; null if always. A let says whether the matrix has the whole tile.
+  Expr conditionOf(const Op &box, const Buffer &tile) const {
+    const Buffer &matrix = *globalOf(box);
+    if (matrix.shape.empty() || !boxMapOf(matrixOf(box)) || boxEndsWithMatrix(box, tile))
+      return {};
+    const Expr inside = isBoxInside(box, tile);
+    auto known = llvm::find_if(kernel.lets, [&](const Let &let) { return let.value == inside; });
+    if (known != kernel.lets.end())
+      return variable(known->name);
+    std::string name = whole;
+    while (llvm::any_of(kernel.lets, [&](const Let &let) { return let.name == name; }))
+      name += "_too";
+    kernel.lets.push_back({name, inside, "1: the matrix has the whole tile"});
+    return variable(name);
+  }
+
+  static void appendIf(Ops &ops, const Expr &condition, Ops body, const Location &location, llvm::StringRef note) {
+    auto branch = makeIf({.condition = condition, .location = location, .note = note.str()});
+    branch->body.ops = std::move(body);
+    ops.push_back(std::move(branch));
+  }
+
+  static void append(Ops &ops, Ops more) { llvm::move(more, std::back_inserter(ops)); }
 
   void appendBarrier(Ops &ops, const Location &location, llvm::StringRef note) const {
     const int64_t groups = math.warps / kGroupWarps;
@@ -74,15 +117,17 @@ protected:
                                .note = note.str()}));
   }
 
+  Kernel &kernel;
   Role &math;
-  const int64_t barrier; ///< the number of the groups' first one
+  const int64_t barrier;   ///< the number of the groups' first one
+  const std::string whole; ///< of the let of a store that a part of a tile may be left to
 };
 
 /// Through the slot of Q that was read.
 class SlotStager : Stager {
 public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
-      : Stager(math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
+      : Stager(kernel, math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
         qEmpty(q ? emptyOf(*q) : nullptr), slots(kernel.options.querySlots->value) {}
 
   bool fits(ShapeCheck &shape) const {
@@ -168,7 +213,7 @@ private:
 class SliceStager : Stager {
 public:
   SliceStager(Kernel &kernel, Role &math)
-      : Stager(math, barrierOf(kernel, math)), kernel(kernel), columns(kernel.options.stagedColumns->value) {}
+      : Stager(kernel, math, barrierOf(kernel, math)), columns(kernel.options.stagedColumns->value) {}
 
   bool fits(ShapeCheck &shape) const {
     const auto turns = turnsOf(math);
@@ -185,7 +230,7 @@ public:
     Block &tiles = (*turnsOf(math))->body;
     auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
     const StoreOp whole(std::as_const(**store));
-    Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole.o().buffer->rows);
+    Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole);
     Ops slices;
     for (unsigned first = 0; first < whole.o().buffer->columns; first += columns) {
       appendWait(slices, whole->location);
@@ -209,13 +254,13 @@ private:
   }
 
   /// Next to the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
-  Buffer &addOut(const Buffer &v, const Count &warpRows) const {
+  Buffer &addOut(const Buffer &v, StoreOp<const Op> whole) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();
     buffer->name = kernel.freshName("out");
     buffer->space = Space::Shared;
-    buffer->type = v.type;
-    buffer->rows = productOf(kernel, rowWarps(), warpRows);
+    buffer->type = whole.dst().buffer->type;
+    buffer->rows = productOf(kernel, rowWarps(), whole.o().buffer->rows);
     buffer->columns = columns;
     buffer->location = v.location;
     return **kernel.buffers.insert(place + 1, std::move(buffer));
@@ -227,7 +272,6 @@ private:
     return math.grid ? Count(rows) : Count(rows, byName(kernel, Measure::RowWarps, rows));
   }
 
-  Kernel &kernel;
   const Count columns;
 };
 

@@ -7,6 +7,7 @@
 // the copies of a ring are all `running`, or none.
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Analysis/Timeline.h"
@@ -20,6 +21,9 @@ using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
+
+/// Whether each row of what it copies lies as far after the one before it.
+bool followsRows(const Op &copy) { return globalOf(copy)->shape.empty() || hasEvenRows(matrixOf(copy)); }
 
 /// What is known of the copies into a ring.
 struct RingCopies {
@@ -59,8 +63,8 @@ private:
     const CopyIssueOp<> first = copies.ops.front();
     const Expr tile = copy.dst().position * constant(copy.dst().buffer->rows);
     copies.inOrder &= expand(kernel, copy.row()) == expand(kernel, tile) && copy.src().buffer == first.src().buffer &&
-                      copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk &&
-                      copy.src().buffer->shape.empty() && copy.limit().str() == first.limit().str();
+                      copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk && !kernel.hasOwnParams() &&
+                      rowEndOf(*copy) == rowEndOf(*first) && followsRows(*copy);
   }
 
   void checkOrder(const Timeline &timeline) {

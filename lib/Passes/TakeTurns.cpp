@@ -133,8 +133,8 @@ private:
       if (isStep(*op))
         leaveSoftmaxOut(op->body);
     const size_t begin = first - block.ops.begin();
-    auto behind = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
-    block.ops.insert(behind, pass("take-turns: after the last step"));
+    auto after = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
+    block.ops.insert(after, pass("take-turns: after the last step"));
     block.ops.insert(block.ops.begin() + begin, await("take-turns: this group multiplies"));
   }
 

@@ -89,7 +89,7 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
                                           : near.empty() ? "it is " + alternatives(known)
                                                          : fmt::format("did you mean '{}'?", near.str())));
     } else if (is_contained(targets, target)) {
-      diags.error(name.range, "target " + name.text + " is listed twice");
+      diags.error(name.range, "target " + name.text + " is listed twice; take one out");
     } else {
       targets.push_back(target);
     }
@@ -107,11 +107,11 @@ static void checkKernelNames(const ast::File &file, Diagnostics &diags) {
   StringMap<SMRange> seen;
   for (const ast::Kernel &kernel : file.kernels) {
     if (isCppKeyword(kernel.name.text))
-      diags.error(kernel.name.range, "kernel name '" + kernel.name.text + "' is a keyword of C++");
+      diags.error(kernel.name.range, "kernel name '" + kernel.name.text + "' is a keyword of C++; take another");
     auto [earlier, inserted] = seen.insert({StringRef(kernel.name.text).lower(), kernel.name.range});
     if (inserted)
       continue;
-    diags.error(kernel.name.range, "kernel name '" + kernel.name.text + "' is taken, ignoring case");
+    diags.error(kernel.name.range, "kernel name '" + kernel.name.text + "' is taken, ignoring case; take another");
     diags.note(earlier->second, "by this kernel");
   }
 }
@@ -124,7 +124,7 @@ static std::vector<FileForm> checkForms(const ast::File &file, Diagnostics &diag
       diags.error(form.name.range, "form '" + form.name.text + "' is predefined; take another name");
     auto [earlier, inserted] = seen.insert({form.name.text, form.name.range});
     if (!inserted) {
-      diags.error(form.name.range, "form name '" + form.name.text + "' is taken");
+      diags.error(form.name.range, "form name '" + form.name.text + "' is taken; take another");
       diags.note(earlier->second, "by this form");
     }
     std::optional<form::Form> checked = form::checkForm(form, diags);
@@ -140,7 +140,7 @@ static void checkSymbols(ArrayRef<KernelSpec> kernels, StringMap<Location> &seen
       auto [earlier, inserted] = seen.insert({variant.symbol, kernel.location});
       if (inserted)
         continue;
-      diags.error(kernel.location, "two variants have the name " + variant.name);
+      diags.error(kernel.location, "two variants have the name " + variant.name + "; give a kernel another name");
       diags.note(earlier->second, "the other one is of this kernel");
       break;
     }
@@ -188,7 +188,7 @@ bool checkDistinct(ArrayRef<SpecFile> files, Diagnostics &diags) {
       auto [earlier, inserted] = names.insert({StringRef(kernel.name).lower(), kernel.location});
       if (inserted)
         continue;
-      diags.error(kernel.location, "kernel name '" + kernel.name + "' is taken, ignoring case");
+      diags.error(kernel.location, "kernel name '" + kernel.name + "' is taken, ignoring case; take another");
       diags.note(earlier->second, "by this kernel");
     }
     if (diags.errorCount() == before)

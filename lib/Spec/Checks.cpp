@@ -140,9 +140,10 @@ void VariantChecker::checkPassNumbers() {
   }
 }
 
-/// A value that is generated for, but not with this mma.
+/// A value that is not generated for with this mma; `accepted` is closer than what any mma takes.
 void VariantChecker::refuse(StringRef check, OptionKey key, StringRef accepted) {
   const OptionInfo &option = optionInfo(key);
+  erase_if(findings, [&](const Finding &earlier) { return earlier.check == "value" && earlier.key == key; });
   add(check, key,
       fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
                   toText(option, getKey(schedule, key)), mmaText(), accepted.str()));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Conditions.h"
+#include "Hints.h"
 
 #include "fagen/Support/Suggest.h"
 
@@ -189,8 +190,10 @@ std::vector<int64_t> ConditionCompiler::valueNumbers(const ConditionName &name, 
     return {name.kind == ConditionName::Enumeration && name.option->type == OptionType::Enum
                 ? int64_t(name.option->findValue(value.name)->number)
                 : found - texts.begin()};
-  StringRef near = nearestWord(value.name, texts);
-  diags.error(value.range, near.empty()
+  const StringRef near = nearestWord(value.name, texts);
+  const StringRef hint = takesForms && near.empty() ? hintForValue(OptionKey::Mask, value.name) : "";
+  diags.error(value.range, !hint.empty() ? fmt::format("unknown {} '{}'; {}", key.name, value.name, hint.str())
+                           : near.empty()
                                ? fmt::format("unknown {} '{}'; it is {}", key.name, value.name, alternatives(texts))
                                : fmt::format("unknown {} '{}'; did you mean '{}'?", key.name, value.name, near.str()));
   return {};

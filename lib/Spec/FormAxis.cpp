@@ -88,7 +88,7 @@ std::shared_ptr<const form::Use> FormAxis::use(const ast::Plain &plain, Diagnost
     if (!bound)
       return nullptr;
     if (use->boundOf(bound->param)) {
-      diags.error(name.range, fmt::format("'{}' is bound twice", name.text));
+      diags.error(name.range, fmt::format("'{}' is bound twice; take one out", name.text));
       return nullptr;
     }
     use->bound.push_back(*bound);

@@ -23,12 +23,20 @@ struct GateInfo {
   StringRef name;
   bool isInteger; ///< bytes, registers or CTAs
   bool isTime;    ///< microseconds, or a factor of a baseline
+  bool isBytes;
+  StringRef what; ///< what its number counts
 };
 
 constexpr GateInfo kGates[] = {
-    {"registers", true, false}, {"spills", true, false}, {"shared", true, false},
-    {"ctas", true, false},      {"error", false, false}, {"time", false, true},
+    {"registers", true, false, false, "it counts registers of a thread"},
+    {"spills", true, false, true, "bytes"},
+    {"shared", true, false, true, "bytes"},
+    {"ctas", true, false, false, "it counts CTAs that an SM holds"},
+    {"error", false, false, false, "it is the largest difference of O"},
+    {"time", false, true, false, "it is in microseconds, or a factor of a baseline"},
 };
+constexpr const char kWhatAGateTakes[] =
+    "a gate's value is made of numbers, + - * / and ( ); a second limit is a gate of its own";
 constexpr StringLiteral kBaselines[] = {"sdpa", "fa2", "cudnn", "cublas"};
 
 /// A number, or a number times a baseline.
@@ -61,6 +69,9 @@ private:
 std::optional<Quantity> GateFolder::fold(const ast::Expr &expr) {
   switch (expr.kind) {
   case ast::Expr::Integer:
+    if (expr.hasUnit && !gate.isBytes)
+      return fail(expr,
+                  fmt::format("{} is not a number of bytes: {}; leave the unit out", gate.name.str(), gate.what.str()));
     return Quantity{double(expr.integer), ""};
   case ast::Expr::Decimal:
     if (gate.isInteger)
@@ -73,9 +84,9 @@ std::optional<Quantity> GateFolder::fold(const ast::Expr &expr) {
   case ast::Expr::Unary:
     if (std::optional<Quantity> operand = expr.name == "-" ? fold(*expr.operands[0]) : std::nullopt)
       return Quantity{-operand->value, operand->baseline};
-    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
+    return fail(expr, kWhatAGateTakes);
   default:
-    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
+    return fail(expr, kWhatAGateTakes);
   }
 }
 
@@ -108,7 +119,7 @@ std::optional<Quantity> GateFolder::foldBinary(const ast::Expr &expr) {
   if (expr.name == "*" || expr.name == "/")
     return foldProduct(expr, *left, *right);
   if (expr.name != "+" && expr.name != "-")
-    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
+    return fail(expr, kWhatAGateTakes);
   if (left->baseline != right->baseline)
     return fail(expr, "a baseline may be multiplied or divided by a number only");
   return Quantity{expr.name == "+" ? left->value + right->value : left->value - right->value, left->baseline};

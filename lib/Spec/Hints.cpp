@@ -55,7 +55,9 @@ StringRef hintForKey(StringRef word) {
                              kSplits[] = {"splits", "num_splits", "split_k", "split_kv"},
                              kGates[] = {"registers", "maxregs", "max_registers", "spills",
                                          "ctas",      "shared",  "error",         "time"},
-                             kArch[] = {"gpu", "arch", "target"};
+                             kArch[] = {"gpu", "arch", "target"},
+                             kPersistent[] = {"persistent", "persist", "persistent_kernel"},
+                             kSpecialized[] = {"warp_specialized", "specialized", "warp_specialization", "producer"};
   static constexpr Hint kHints[] = {
       {kCounts, "it is given with each call, and select can ask for batch, heads and kv_heads"},
       {kLengths, "it is given with each call, and select can ask for seq_q and seq_kv"},
@@ -72,6 +74,8 @@ StringRef hintForKey(StringRef word) {
       {kSplits, "say split"},
       {kGates, "it is a gate: require { ... } in the kernel"},
       {kArch, "the file begins with it: target sm_89;"},
+      {kPersistent, "say grid = persistent"},
+      {kSpecialized, "say roles = specialized"},
   };
   const auto *found = find_if(kHints, [&](const Hint &hint) { return matches(hint.words, word); });
   return found == std::end(kHints) ? "" : found->text;
@@ -86,6 +90,10 @@ StringRef hintForValue(OptionKey key, StringRef word) {
                              kForms[] = {"sliding_window", "sliding", "window",    "local",  "swa",
                                          "alibi",          "softcap", "prefix_lm", "prefix", "document",
                                          "block",          "dilated", "chunked",   "bias",   "custom"},
+                             kShipped[] = {"window",  "local",     "softcap", "gemma2",      "alibi",
+                                           "sink",    "gpt_oss",   "bias",    "prefix",      "documents",
+                                           "blocks",  "streaming", "dilated", "temperature", "same_document",
+                                           "chunked", "visible",   "rows",    "bias_visible"},
                              kOn[] = {"true", "yes", "1"}, kOff[] = {"false", "no", "0", "none"},
                              kMma[] = {"mma", "tensor", "hmma", "mma.sync", "tensor_core", "tensor_cores"},
                              kGroup[] = {"gmma", "warpgroup", "hopper"}, kFma[] = {"cuda_core", "simt", "ffma"},
@@ -110,6 +118,8 @@ StringRef hintForValue(OptionKey key, StringRef word) {
       {OptionKey::Copy, kBulk, "did you mean 'tma'?"},
       {OptionKey::Copy, kAsync, "did you mean 'cp_async'?"},
   };
+  if (key == OptionKey::Mask && is_contained(kShipped, word))
+    return "this file does not declare it; specs/forms.fa has a form of this name: copy it here, before the kernel";
   const auto *found =
       find_if(kHints, [&](const ValueHint &hint) { return hint.key == key && matches(hint.words, word); });
   return found == std::end(kHints) ? "" : found->text;

@@ -146,7 +146,7 @@ OptionValue ValueChecker::checkNames(const ast::Plain &plain, const OptionValueI
       return fail(argument.range, fmt::format("unknown place '{}'{}", argument.text, hint));
     }
     if (is_contained(value.names, argument.text))
-      return fail(argument.range, fmt::format("place {} is listed twice", argument.text));
+      return fail(argument.range, fmt::format("place {} is listed twice; take one out", argument.text));
     value.names.push_back(argument.text);
   }
   return value;

@@ -93,7 +93,7 @@ Options readOptions(const Object *arguments, Object kernels) {
           isTrue(arguments[2]), python().PyLong_AsLongLong(kernels)};
 }
 
-/// The arguments of at_once behind the name. Null: not done.
+/// The arguments of at_once after the name. Null: not done.
 Object computeAtOnce(const Object *arguments) {
   Call call = {};
   if (!readInputs(arguments, call))
@@ -160,7 +160,7 @@ using namespace fagen::torch;
 extern "C" {
 /// A tuple of both functions; the caller has Python's lock and owns it. Null where this Python or PyTorch lacks what
 /// they take. `library` is libtorch_python.so's path; `tensor` is a torch.Tensor of `tensorBytes`, and `impl` its
-/// TensorImpl. Once a process, behind fagen_torch_register.
+/// TensorImpl. Once a process, after fagen_torch_register.
 FAGEN_API void *fagen_torch_direct(const char *library, void *tensorType, void *tensor, size_t tensorBytes,
                                    const void *impl) {
   static MethodDefinition definitions[] = {{"at_once", atOnce, kFastCall, nullptr},

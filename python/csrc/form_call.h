@@ -45,7 +45,7 @@ std::vector<fagen_arg> describeArgs(const FormCall &form, const std::vector<cons
 const char *nameOfTensor(const FormCall &form, size_t place);
 int64_t bytesOfElement(const View &tensor);
 
-/// All that decides which kernel computes the form and how: behind the call's own key.
+/// All that decides which kernel computes the form and how: after the call's own key.
 void addToKey(const FormCall &form, std::vector<int64_t> &key);
 
 /// Puts a call's pointers into the args of the problem that describeArgs made, in their order.

@@ -78,7 +78,7 @@ int64_t batchesOf(const Tensor &tensor) {
   return batches;
 }
 
-/// That q, k and v are of one type and device and fit each other: nothing behind them is read.
+/// That q, k and v are of one type and device and fit each other: nothing past them is read.
 const char *checkInputs(const Tensor &q, const Tensor &k, const Tensor &v) {
   for (const Tensor *tensor : {&q, &k, &v}) {
     if (tensor->ndim < 4 || tensor->ndim != q.ndim)
@@ -98,8 +98,11 @@ const char *checkInputs(const Tensor &q, const Tensor &k, const Tensor &v) {
 /// The problem; its dimensions before rows are folded into batches.
 const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
                      fagen_problem &problem) {
-  problem.dtype = q.dtype.code == kBfloat ? FAGEN_DTYPE_BF16 : FAGEN_DTYPE_F16;
-  if (q.dtype.bits != 16 || (q.dtype.code != kFloat && q.dtype.code != kBfloat))
+  if (q.dtype.bits == 16 && q.dtype.code == kFloat)
+    problem.dtype = FAGEN_DTYPE_F16;
+  else if (q.dtype.bits == 16 && q.dtype.code == kBfloat)
+    problem.dtype = FAGEN_DTYPE_BF16;
+  else
     return "q is not of float16 or bfloat16";
   problem.mask = causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
   problem.flags = FAGEN_FLAG_EXPLICIT;

@@ -18,7 +18,7 @@ struct Step {
 };
 
 struct Bytes {
-  intptr_t begin, end; ///< of the first element and behind the last; equal without elements
+  intptr_t begin, end; ///< of the first element and past the last; equal without elements
 };
 
 Bytes bytesOf(const View &view, int64_t elementBytes) {
@@ -79,7 +79,7 @@ private:
 
   static constexpr int kMostTries = 10000;
   std::vector<Step> steps;
-  std::vector<int64_t> reach, divisor; ///< of this step and those behind it
+  std::vector<int64_t> reach, divisor; ///< of this step and those after it
   int tries = 0;
 };
 

@@ -12,7 +12,7 @@ fagen.flash_attn and fagen.flash_attn_interface have flash-attn 2's and 3's func
 import importlib
 
 from ._stats import stats
-from .errors import CompileError, CudaError, Diagnostic, Error, Misaligned, SpecError, Unsupported
+from .errors import ArgumentError, CompileError, CudaError, Diagnostic, Error, Misaligned, SpecError, Unsupported
 
 TYPE_CHECKING = False  # as type checkers know it, without the cost of importing typing
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LATER = {"KernelSet": "_kernels", "compile": "_kernels", "load": "_kernels", "ready": "_kernels",
           "program": "_torch_programs", "attention": "torch", "explain": "torch", "plan": "torch", "warmup": "torch"}
 
-__all__ = ["__version__", "CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
+__all__ = ["__version__", "ArgumentError", "CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
 
 
 def __getattr__(name):

@@ -3,7 +3,7 @@
 """
     fagen SPEC... -o DIR           the compiler, and its check, fmt and init
     fagen doctor                   what is here, and one checked launch
-    fagen bench --model FILE       a model's attention on this machine: ours beside PyTorch's
+    fagen bench --model FILE       a model's attention on this machine: ours compared with PyTorch's
     fagen cache --empty            without the kernels that were compiled
 """
 import importlib

@@ -108,7 +108,8 @@ def _check_sizes(function, q, k, v, places):
         raise errors.Error(f"{function}: k has {k[head]} heads, which do not divide the {q[head]} of q")
 
 
-def _check_output(function, q, k, v, out):
+def _check_output(function, q, k, v, out, kind=None):
+    kind = q.dtype if kind is None else kind
     if torch.is_grad_enabled():
         if q.requires_grad or k.requires_grad or v.requires_grad:
             raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
@@ -117,8 +118,8 @@ def _check_output(function, q, k, v, out):
                                "out.detach(), or use torch.no_grad()")
     if has_tangent(out):
         raise errors.Error(f"{function}: out has a tangent, and what is written there has none; give a tensor of its own")
-    if out.dtype != q.dtype or out.device != q.device or (not _is_compiling() and out.shape != (*q.shape[:3], v.shape[3])):
-        raise errors.Error(f"{function}: out is {out.dtype} of {tuple(out.shape)} on {out.device}; it is {q.dtype} of "
+    if out.dtype != kind or out.device != q.device or (not _is_compiling() and out.shape != (*q.shape[:3], v.shape[3])):
+        raise errors.Error(f"{function}: out is {out.dtype} of {tuple(out.shape)} on {out.device}; it is {kind} of "
                            f"{(*q.shape[:3], v.shape[3])} on {q.device}")
 
 
@@ -166,7 +167,7 @@ def check_promises(function, form, params, args):
         hasRange = math.isfinite(param.low) or math.isfinite(param.high)  # without one NaN is nobody's mistake
         if bool(value.amin() < param.low) or bool(value.amax() > param.high) or (hasRange and bool(value.isnan().any())):
             raise errors.Error(f"{function}: {param.name} of the form {form} holds {value.amin().item()} to {value.amax().item()}; it is "
-                               f"{param.low:.9g} to {param.high:.9g}")
+                               f"{_forms.shown(param.low)} to {_forms.shown(param.high)}")
         if param.ascends and value.dim():
             falls = (value[..., 1:] < value[..., :-1]).nonzero()
             if len(falls):

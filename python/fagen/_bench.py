@@ -1,4 +1,4 @@
-# fagen: `fagen bench`: a model's attention on this machine: times, errors and bits, beside PyTorch's.
+# fagen: `fagen bench`: a model's attention on this machine: times, errors and bits, compared with PyTorch's.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The layers of a config.json, layers of one shape once, as prefill and as a decoding step."""
 import argparse
@@ -23,7 +23,7 @@ _BLOCK, _BLOCKS, _HEADS = 128, 8, 4  # what of O is compared: blocks of rows of 
 
 _EXAMPLES = """examples:
   fagen bench --model config.json
-      each layer's shape with 4096 tokens: prefill, and one token behind them
+      each layer's shape with 4096 tokens: prefill, and one token after them
   fagen bench --model config.json --seq 1024,16384 --batch 4 --dtype bf16 --json
       of several lengths, for programs
   fagen bench --model config.json --emulate
@@ -81,13 +81,13 @@ def _numbers(text):
 
 
 def parse(arguments):
-    parser = Parser("bench", "A model's attention on this machine: our kernels beside PyTorch's.", _EXAMPLES)
+    parser = Parser("bench", "A model's attention on this machine: our kernels compared with PyTorch's.", _EXAMPLES)
     parser.add_argument("--model", required=True, metavar="FILE", help="the model's config.json, as transformers has it")
     parser.add_argument("--seq", type=_numbers, default=[4096], metavar="N,...", help="tokens of a sequence (default: 4096)")
     parser.add_argument("--batch", type=_numbers, default=[1], metavar="N,...", help="sequences at once (default: 1)")
     parser.add_argument("--dtype", choices=sorted(_BOUNDS), default="f16", help="type of Q, K, V and O (default: f16)")
     parser.add_argument("--phase", choices=["both", "prefill", "decode"], default="both",
-                        help="all rows, or one row behind the keys (default: both)")
+                        help="all rows, or one row after the keys (default: both)")
     parser.add_argument("--emulate", action="store_true", help="small cuts of the shapes on the emulator of a build tree: no times")
     parser.add_argument("--json", action="store_true", help="JSON instead of the table")
     return parser.parse_args(arguments)

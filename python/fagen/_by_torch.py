@@ -134,9 +134,9 @@ def _by_heads(t, groups, axis):
     return t if groups <= 1 else t.repeat_interleave(groups, axis)
 
 
-def _by_kv_heads(t, groups, axis):
-    """Its gradient, summed over the query heads that share it."""
-    return t if groups <= 1 else t.unflatten(axis, (-1, groups)).sum(axis + 1)
+def _by_kv_heads(t, groups, axis, kind=None):
+    """Its gradient, summed over the query heads that share it, in its type or another."""
+    return t if groups <= 1 else t.unflatten(axis, (-1, groups)).sum(axis + 1, dtype=kind)
 
 
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
@@ -158,10 +158,11 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))
 
 
-def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd):
+def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd, kind=None):
     """Gradients of q, k and v on a GPU, by PyTorch's flash attention from our O and LSE.
 
-    window: (left, right); a row at place p of the keys, the last row at the last key, sees those from p - left to p + right.
+    window: (left, right), -1: open; a row at place p of the keys, the last row at the last key, sees those from p - left to p + right. kind:
+    the type in which those of a K/V head are summed over its query heads.
     """
     grad, q, k, v, o = (t if bshd else t.transpose(1, 2) for t in (grad, q, k, v, o))
     groups = q.shape[2] // max(1, k.shape[2])
@@ -171,7 +172,7 @@ def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd):
     dq, dk, dv = torch.ops.aten._flash_attention_backward(
         grad, q, k, v, o, lse, None, None, q.shape[1], k.shape[1], 0.0, False, state, state, scale=scale,
         window_size_left=window[0], window_size_right=window[1])
-    dk, dv = (_by_kv_heads(t, groups, 2) for t in (dk, dv))
+    dk, dv = (_by_kv_heads(t, groups, 2, kind) for t in (dk, dv))
     return tuple(t if bshd else t.transpose(1, 2) for t in (dq, dk, dv))
 
 

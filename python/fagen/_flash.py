@@ -4,6 +4,8 @@
 
 Neither is computed: qv, descales, attention_chunk, rotary embeddings, probabilities. They raise Unsupported.
 """
+import numbers
+
 import torch
 
 from . import _arguments, _by_torch, _forms, _lengths, _stats, errors
@@ -15,6 +17,13 @@ def refuse_all(function, **arguments):
     for name, value in arguments.items():
         if value is not None and value is not False and not (isinstance(value, (int, float)) and value == 0):
             raise errors.Unsupported(f"{function}: {name}: neither fagen nor its fallback computes it")
+
+
+def _check_window(function, window):
+    """Error for a window_size that is none."""
+    is_pair = isinstance(window, (tuple, list)) and len(window) == 2
+    if not is_pair or not all(side is None or isinstance(side, (numbers.Integral, torch.SymInt)) for side in window):
+        raise errors.ArgumentError(f"{function}: window_size is {window!r}; it is (left, right), two integers, -1 where a side is open")
 
 
 def normalize(causal, window, seq_q, seq_kv):
@@ -63,6 +72,7 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
     q, k, v = _arguments.cast(q, k, v)
     scale = None if scale is None else _arguments.scale_of(function, scale)
     is_causal = causal
+    _check_window(function, window)
     if window != (-1, -1):
         is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     if not dropout and window == (-1, -1) and not softcap and alibi_slopes is None:
@@ -94,7 +104,7 @@ def attend_each(function, why, parts, *, fallback, alibi_slopes=None, **options)
 
 
 def _bounds(causal, window):
-    """How many keys before and behind its place a row sees."""
+    """How many keys before and after its place a row sees."""
     left, right = (_lengths.MOST if side is None or side < 0 else min(int(side), _lengths.MOST) for side in window)
     return left, 0 if causal else right
 
@@ -136,6 +146,7 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
     used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
                       for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
     queries, keys = _lengths.segments((starts_q, starts_k), (used_q, used_k), (q.shape[0], k.shape[0]))
+    _check_window(function, window)
     first, last = _lengths.visible_keys(queries, keys, *_bounds(causal, window))
     # No row sees the keys of others, but 0 times what they hold is added where they share a tile: NaN, if that is NaN.
     clean = v if torch.is_grad_enabled() and v.requires_grad else v.masked_fill(keys.unused()[:, None, None], 0)
@@ -158,7 +169,7 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
 
 def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=None, leftpad=None, table=None, scale, causal, window, lse,
             fallback, **options):
-    """O and LSE with the cache's first keys, behind which k and v are put first where they are given.
+    """O and LSE with the cache's first keys, after which k and v are put first where they are given.
 
     cache_seqlens: None, a number, or one for each batch; table: the pages of each batch.
     """
@@ -169,7 +180,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     count = 0 if k is None else k.shape[1]
     if k is not None:
         if cache_seqlens is None:
-            raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says behind which keys they are put")
+            raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")
         place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q))
     if table is not None or batch_idx is not None or leftpad is not None:
         _refuse(function, "a page table, cache_batch_idx or cache_leftpad: kernels have none; the keys are copied together", fallback)
@@ -186,6 +197,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
             end = size if cache_seqlens is None else min(min(max(cache_seqlens, 0), size) + count, size)
             return attend(function, q, k_cache[:, :end], v_cache[:, :end], causal=causal, window=window, fallback=fallback, **options)
         used = _held(_lengths_of(function, cache_seqlens, q), size, count)
+    _check_window(function, window)
     left, right = _bounds(causal, window)
     args = {"used": used.int(), "left": left, "right": right}
     result, why = _by_lengths(function, q, k_cache, v_cache, "used", args, **options)
@@ -202,7 +214,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
 
 
 def _held(lengths, size, count):
-    """Lengths behind which `count` rows were put, within a cache of `size` rows."""
+    """Lengths after which `count` rows were put, within a cache of `size` rows."""
     lengths = lengths.clamp(0, size)
     return (lengths + count).clamp(max=size) if count else lengths
 

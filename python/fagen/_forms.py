@@ -74,6 +74,19 @@ def check(function, tables, form, names):
     raise errors.Error(f"{function}: '{missing}' of the form {form} is missing; {its}")
 
 
+def check_numbers(function, form, params, args):
+    """Error for a number outside of its param's range. Numbers on the GPU are not read here."""
+    for param in params:
+        value = args[param.name]
+        if param.rank == 0 and isinstance(value, (int, float)) and not param.low <= value <= param.high:
+            raise errors.Error(f"{function}: {param.name} is {value}; the form {form} takes {shown(param.low)} to {shown(param.high)}")
+
+
+def shown(number):
+    """An end of a range, in figures as specs write it."""
+    return str(int(number)) if abs(number) < 1 << 53 and number == int(number) else f"{number:.9g}"
+
+
 def _meant(word, known):
     near = difflib.get_close_matches(str(word), list(known), 1)
     return f", did you mean '{near[0]}'?" if near else ""
@@ -115,7 +128,7 @@ def together(function, form, args, named):
     if form is None and (named or args):
         name = next(iter(named or args))
         if named:
-            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(name)}")
+            raise errors.ArgumentError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(name)}")
         raise errors.Error(f"{function}: form_args has '{name}', and there is no form: name it by form=")
     if args is not None and not isinstance(args, Mapping):
         raise errors.Error(f"{function}: form_args is {args!r}; it is a dict of the form's params")
@@ -175,7 +188,7 @@ def lacks(tables, form, args):
     for name, low, high in ranges:
         value = args[name]
         if isinstance(value, (int, float)) and not low <= value <= high:
-            return f"{name} is {value}; the form {form} takes {low:.9g} to {high:.9g}"
+            return f"{name} is {value}; the form {form} takes {shown(low)} to {shown(high)}"
     return None
 
 

@@ -21,6 +21,7 @@ class Form(NamedTuple):
     sink: str
     elements: dict  # param: its element
     extents: dict   # tensor param: (names or numbers) of its dimensions
+    ranges: dict    # param of one i32: (low, high)
 
 
 @functools.lru_cache(maxsize=None)
@@ -33,7 +34,8 @@ def _forms_of(directories):
                 params = form["params"]
                 made = Form(tuple(map(tuple, form.get("lets", ()))), form.get("score", ""), form.get("mask", ""), form.get("sink", ""),
                             {p["name"]: p["element"] for p in params},
-                            {p["name"]: tuple(extent[0] for extent in p["extents"]) for p in params if p["rank"]})
+                            {p["name"]: tuple(extent[0] for extent in p["extents"]) for p in params if p["rank"]},
+                            {p["name"]: (p["low"], p["high"]) for p in params if not p["rank"] and p["element"] == "i32"})
                 found.setdefault((form["name"], frozenset(made.elements)), made)
     return found
 
@@ -119,7 +121,8 @@ class _Rows:
     def scalar(self, name):
         value, real = self.args[name], self.form.elements[name] != "i32"
         if isinstance(value, torch.Tensor):
-            return value.reshape(()).to(torch.float32 if real else torch.int64)
+            number = value.reshape(()).to(torch.float32 if real else torch.int64)
+            return number if real else number.clamp(*self.form.ranges[name])  # as kernels do, which do not wait for it
         return _number(float(value) if real else int(value), real, self.device)
 
     def extent(self, extent):

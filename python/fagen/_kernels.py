@@ -1,6 +1,6 @@
 # fagen: kernel sets: of the package, from a directory, or compiled from a spec.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler beside this package, run as a program of its own, and what it writes."""
+"""The compiler of this package, run as a program of its own, and what it writes."""
 import functools
 import json
 import numbers
@@ -8,7 +8,8 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Dict, List, Optional
 
 from . import _forms, _lib, _programs, errors
 
@@ -72,6 +73,10 @@ class KernelSet:
         """The kernels' names, in the order of the spec."""
         return list(dict.fromkeys(name for name, _ in self._sources))
 
+    def capabilities_of(self, name):
+        """Compute capabilities whose text a kernel has: [80, 90]."""
+        return sorted({int(re.search(r"\d+", target)[0]) for known, target in self._sources if known == name})
+
     def source(self, name: str, target: Optional[str] = None) -> str:
         """The CUDA C++ of a kernel; target ("sm_90a") is needed where several targets have one of this name."""
         found = [key for key in self._sources if key[0] == name and target in (None, key[1])]
@@ -91,9 +96,12 @@ class KernelSet:
         GPU, or the first. form and its params as in a call; of a tensor ... does as well.
         """
         params = _forms.together("explain", form, form_args, params)
+        if variant is not None and not isinstance(variant, str):
+            raise errors.ArgumentError(f"explain: variant is {variant!r}; it is a kernel's name, as names has them")
         if q is not None:
             from . import torch as front
-            if q.device.type != "cuda" and not gpu:
+            front.check_tensors("explain", q, k, v)
+            if q.device.type != "cuda" and gpu is None:
                 raise errors.Error(f'explain: q is on {q.device}; gpu="sm_90" says for which GPU, or give shape= instead of tensors')
             problem = front.describe(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
             ordinal = q.device.index or 0
@@ -103,7 +111,7 @@ class KernelSet:
             _forms.describe(problem, self._tables, form, params)
         if variant is not None:
             problem.variant = variant.encode()
-        on = _lib.described_device(*parse_gpu(gpu, sms)) if gpu else _lib.device(ordinal)
+        on = _lib.device(ordinal) if gpu is None else _lib.described_device(*parse_gpu(gpu, sms))
         return _lib.explain(self._tables, problem, on)
 
     def __repr__(self):
@@ -112,21 +120,23 @@ class KernelSet:
 
 def parse_gpu(gpu, sms):
     """("sm_90", 132) as numbers; SMs that are not told are an H100's."""
-    match = re.fullmatch(r"sm_(\d+)[af]?", gpu)
+    match = re.fullmatch(r"sm_(\d+)[af]?", gpu) if isinstance(gpu, str) else None
     if not match:
         raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
-    return int(match[1]), 132 if sms is None else sms
+    if sms is not None and not (isinstance(sms, numbers.Integral) and 1 <= sms < 1 << 31):
+        raise errors.Error(f"sms is {sms!r}; it is how many SMs the GPU has, as 132")
+    return int(match[1]), 132 if sms is None else int(sms)
 
 
 def describe(shape, dtype, causal=False, lse=False, scale=None):
     """A packed problem of this shape; Error for what is no shape or dtype."""
-    if shape is None or len(shape) not in (6, 7):
+    if not hasattr(shape, "__len__") or len(shape) not in (6, 7):
         raise errors.Error(f"shape is {shape!r}; it is (batch, heads, kv_heads, seq_q, seq_kv, head_dim[, head_dim_v])")
     if not all(isinstance(n, numbers.Integral) for n in shape) or any(shape[i] < 1 for i in (1, 2, 5, len(shape) - 1)):
         raise errors.Error(f"shape is {shape!r}; its sizes are integers, and heads, kv_heads and head_dims at least 1")
     if scale is not None and not isinstance(scale, numbers.Real):
         raise errors.Error(f"scale is {scale!r}; it is a number, or None for 1 / sqrt(head_dim)")
-    if dtype not in _lib.DTYPES:
+    if not isinstance(dtype, str) or dtype not in _lib.DTYPES:
         raise errors.Error(f"dtype is {dtype!r}; it is {', '.join(_lib.DTYPES)}")
     problem = _lib.Problem()
     problem.dtype, problem.mask = _lib.DTYPES[dtype], _lib.MASK_CAUSAL if causal else _lib.MASK_NONE
@@ -166,9 +176,16 @@ def _sets_below(directory):
     return [os.path.join(directory, n) for n in names if os.path.exists(os.path.join(directory, n, "manifest.json"))]
 
 
+def path_of(function, name, value):
+    """A path as a string; Error for what is none."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise errors.ArgumentError(f"{function}: {name} is {value!r}; it is a path")
+    return os.fspath(value)
+
+
 def load(directory) -> KernelSet:
     """The kernel sets that `fagen SPEC -o DIR` wrote: DIR, or one set in it. Its sources run with your rights."""
-    return _load(os.fspath(directory))
+    return _load(path_of("load", "directory", directory))
 
 
 def _load(directory, keep=None):
@@ -190,7 +207,7 @@ def _read(path):
 
 
 def with_machine_code():
-    """The directory of the wheel fagen_kernels, installed beside this package: (directory or None, whether it is of these kernels)."""
+    """The directory of the wheel fagen_kernels, installed next to this package: (directory or None, whether it is of these kernels)."""
     directory = os.path.join(os.path.dirname(_lib.PACKAGE), "fagen_kernels", "kernels")
     stamp = _read(os.path.join(directory, "stamp.txt"))
     return (directory if stamp else None), stamp == _read(_lib.path("kernels", "stamp.txt"))
@@ -213,7 +230,9 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
     """
     kept = tempfile.TemporaryDirectory(prefix="fagen-")
     targets = [targets] if isinstance(targets, str) else targets
-    file = os.fspath(spec)
+    if targets is not None and not (isinstance(targets, Sequence) and all(isinstance(target, str) for target in targets)):
+        raise errors.ArgumentError(f"compile: targets is {targets!r}; it is a list of targets, as ['sm_80', 'sm_90a']")
+    file = path_of("compile", "spec", spec)
     is_text = "{" in file
     if is_text:
         file = os.path.join(kept.name, "spec.fa")

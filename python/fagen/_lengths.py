@@ -61,12 +61,12 @@ def _edges(starts, used):
 def visible_keys(queries, keys, left, right):
     """(first, last) of the keys that each row sees, both int32 and ascending; a row that sees none has last < first.
 
-    Masks are bottom-right in each sequence: its last row stands at its last key. left and right: how many keys before and behind
+    Masks are bottom-right in each sequence: its last row stands at its last key. left and right: how many keys before and after
     its place a row sees. Rows between sequences have no keys between those of both.
     """
     row = queries.rows()
     which = torch.searchsorted(queries.edges, row, right=True)
-    end = torch.cat([keys.edges, keys.edges[-1:]])  # of the keys of rows before each edge, and of those behind all
+    end = torch.cat([keys.edges, keys.edges[-1:]])  # of the keys of rows before each edge, and of those after all
     begin = torch.cat([keys.edges[:1], keys.edges]) if keys.edges is keys.starts else keys.starts.repeat_interleave(2)
     begin, after = begin[which], end[which]
     if left >= MOST and right >= MOST:
@@ -98,7 +98,7 @@ class Cache(NamedTuple):
         return block.clamp(0, self.blocks - 1), place % self.rows, exists & (block >= 0) & (block < self.blocks)
 
     def append(self, caches, new, lengths):
-        """Puts new rows [batch, n, heads, columns] of each into the caches, behind `lengths` rows. Those for which there is no
+        """Puts new rows [batch, n, heads, columns] of each into the caches, after `lengths` rows. Those for which there is no
         place are written nowhere: in their stead one that has one is written again."""
         count = new[0].shape[1]
         if not new[0].numel() or not caches[0].numel() or not self.capacity:  # nothing to put, or no place

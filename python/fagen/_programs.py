@@ -11,6 +11,7 @@ from . import _lib, errors
 from ._structs import Call, Choice, NamedNumber, NamedTensor
 
 _I32, _F32, _EXPLICIT = 1, 2, 4
+_SMS = 132  # an H100's
 DTYPES = {"f16": 1, "bf16": 2, "e4m3": 3, "f32": 4, "u32": 5, "i32": 6, "u8": 7}  # fagen.h's
 
 _OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
@@ -107,6 +108,17 @@ def make_call(name, tensors, numbers, kinds):
     call.flags = _EXPLICIT
     call.keep = listed, given
     return call
+
+
+def check(tables, capabilities, call):
+    """Raises what is wrong with a call on every GPU. capabilities: of GPUs that the program has kernels for."""
+    for capability in capabilities:
+        try:
+            _lib.check(_lib.library().fagen_query_program(_lib.pointers(tables), len(tables), byref(call),
+                                                          _lib.described_device(capability, _SMS), byref(Choice())))
+            return
+        except errors.Unsupported:  # another GPU may
+            continue
 
 
 def launch(tables, call, device, stream):

@@ -3,7 +3,7 @@
 """torch.nn.attention.activate_flash_attention_impl("fagen"), once fagen.torch is imported; restore_... undoes it.
 
 It takes calls that SDPA would give to flash attention, and to cuDNN where no gradient is wanted. SDPA's causal mask is
-top-left: keys behind the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
+top-left: keys after the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
 whatever no kernel computes. stats() counts those. Gradients are PyTorch's own.
 """
 import math

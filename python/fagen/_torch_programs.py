@@ -142,7 +142,8 @@ def _run_out(key, tensors, integers, reals, outputs):
                              ctypes.c_void_p(torch.cuda.current_stream(device).cuda_stream))
     elif _emulator:
         _emulator(program.kernels, call)
-    else:
+    else:  # what no GPU would take comes first
+        _programs.check(program.kernels._tables, program.kernels.capabilities_of(program.name), call)
         raise errors.Error(f"{program.name}: tensors are on {device}; programs run on GPUs (`fagen-run program` runs them "
                            "on the emulator)")
 

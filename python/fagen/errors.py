@@ -1,6 +1,6 @@
 # fagen: what goes wrong, as exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every exception of fagen is an Error. None is raised behind a launch: kernels report nothing later."""
+"""Every exception of fagen is an Error. None is raised after a launch: kernels report nothing later."""
 import contextlib
 from collections import namedtuple
 
@@ -9,6 +9,10 @@ _MOST_QUOTED = 160  # characters of a spec's line
 
 class Error(RuntimeError):
     """Anything that fagen refuses or cannot do."""
+
+
+class ArgumentError(Error, TypeError):
+    """An argument that a function does not have, or of a kind that it does not take."""
 
 
 class Unsupported(Error):
@@ -43,7 +47,7 @@ class CompileError(Error):
 class Diagnostic(namedtuple("Diagnostic", "file line column severity message end_line end_column", defaults=(0, 0))):
     """One thing that the compiler says of a spec: an error, warning, remark or note.
 
-    Lines and columns count from 1; 0: no place. end_line and end_column are those of the first character behind.
+    Lines and columns count from 1; 0: no place. end_line and end_column are those of the first character after it.
     """
 
     __slots__ = ()
@@ -75,7 +79,7 @@ class Diagnostic(namedtuple("Diagnostic", "file line column severity message end
 
 
 class SpecError(Error):
-    """A spec that the compiler refuses. diagnostics is a list of Diagnostic, a note behind what it belongs to."""
+    """A spec that the compiler refuses. diagnostics is a list of Diagnostic, a note after what it belongs to."""
 
     def __reduce__(self):
         """For pickle, which else makes it again from its message. Lines of the spec are kept as they are quoted now."""

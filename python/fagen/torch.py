@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import weakref
+from collections.abc import Iterable, Sequence
 from operator import index
 
 import torch
@@ -100,6 +101,11 @@ def _is_bshd(layout):
     if layout in ("bshd", "bhsd"):
         return layout == "bshd"
     raise errors.Error(f'layout is {layout!r}; it is "bshd" (batch, seq, heads, head_dim) or "bhsd"')
+
+
+def check_tensors(function, q, k, v):
+    """Error unless these are tensors of attention."""
+    _arguments.check_kinds(function, [("q", q), ("k", k), ("v", v)])
 
 
 def describe(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
@@ -224,7 +230,7 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     if scale is not None and scale < 0:  # kernels take none: they look for the largest score before it
         q, scale = -q, -scale
     width = _width(q, k, v, causal, lse, kernels)
-    if width is not None and fallback == "error" and not has_other_way:  # PyTorch is faster than a kernel behind copies
+    if width is not None and fallback == "error" and not has_other_way:  # PyTorch is faster than a kernel after copies
         return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
             attend, causal=causal, bshd=bshd, lse=lse, fallback=fallback, kernels=kernels))
     if _is_compiling():
@@ -250,7 +256,7 @@ def _refuse(function, reason, fallback):
 
 
 def _attend_padded(function, width, q, k, v, scale, out, attend_as):
-    """O and LSE by kernels of a wider head dim, with zeros behind the columns: they add nothing to scores, and give columns of O
+    """O and LSE by kernels of a wider head dim, with zeros after the columns: they add nothing to scores, and give columns of O
     that are cut off. `attend_as` is attend() or attend_form() with what remains of the call."""
     head_dim, columns = q.shape[3], v.shape[3]
     scale = head_dim ** -0.5 if scale is None else scale
@@ -294,6 +300,7 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     lse = _arguments.flag_of(function, "return_lse", lse)
     if not _is_compiling():  # graphs say so when they run
         params = _forms.check(function, tables, form, tuple(args))
+        _forms.check_numbers(function, form, params, args)
         if _checks and not (q.is_cuda and torch.cuda.is_current_stream_capturing()):
             _arguments.check_promises(function, form, params, args)
     bound = _Form(form, args)
@@ -572,6 +579,15 @@ def pack_bits(tensor):
 
 def warmup(shapes, *, dtype=torch.float16, causal=True, device="cuda"):
     """Compiles and loads the kernels for these shapes: (batch, heads, kv_heads, seq_q, seq_kv, head_dim), packed bshd."""
+    if dtype not in _DTYPES:
+        raise errors.ArgumentError(f"warmup: dtype is {dtype!r}; it is {' or '.join(map(str, _DTYPES))}")
+    shapes = list(shapes) if isinstance(shapes, Iterable) else [shapes]
+    for shape in shapes:
+        if not isinstance(shape, Sequence) or len(shape) != 6:
+            raise errors.ArgumentError(f"warmup: a shape is {shape!r}; it is (batch, heads, kv_heads, seq_q, seq_kv, head_dim)")
+        _kernels.describe(shape, _DTYPES[dtype])
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise errors.CudaError("warmup: there is no CUDA GPU here that PyTorch can use; `fagen doctor` says what is missing")
     for batch, heads, kv_heads, seq_q, seq_kv, head_dim in shapes:
         q = torch.zeros((batch, seq_q, heads, head_dim), dtype=dtype, device=device)
         k = torch.zeros((batch, seq_kv, kv_heads, head_dim), dtype=dtype, device=device)
@@ -582,7 +598,7 @@ def enable_pdl(on=True):
     """Whether calls and plans made from now on, in this process, are programmatic dependent launches.
 
     Kernels of schedules with `pdl = 1` then set themselves up while the launch before them in the stream ends. That gains
-    where the kernels before and behind do so, too, as fagen's own do; behind others it costs a little.
+    where the kernels before and after do so, too, as fagen's own do; after others it costs a little.
     What was captured or planned before stays as it is. Results are the same.
     """
     _ours.fagen_torch_overlap_launches(bool(on))

@@ -114,7 +114,7 @@ def _by_transformers(module, query, key, value, attention_mask, dropout, scaling
                                       is_causal=is_causal, **options)
     eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if eager is None or (options.get("sliding_window") is not None and attention_mask is None):
-        raise errors.Unsupported(f"transformers: {type(module).__name__}: no eager_attention_forward beside it")
+        raise errors.Unsupported(f"transformers: {type(module).__name__}: no eager_attention_forward in its module")
     if attention_mask is not None and attention_mask.dtype == torch.bool:
         least = torch.finfo(query.dtype).min
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device).masked_fill(~attention_mask, least)

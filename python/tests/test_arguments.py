@@ -12,6 +12,7 @@ import torch
 
 import fagen
 import fagen.torch
+from fagen import flash_attn
 from torch_emulated import assert_near, reference, shipped_forms, tensors, use_emulator  # noqa: F401
 
 emulated = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
@@ -50,6 +51,11 @@ MISTAKES = [
     ({"form": "gemma3"}, "form is 'gemma3', did you mean 'gemma2'?; there are window, local, "),
     ({"form": "window"}, "'window' of the form window is missing; its params are window"),
     ({"form": "window", "window": "8"}, "window is '8'; it is a number or a tensor"),
+    ({"form": "window", "window": -3}, "window is -3; the form window takes 1 to 1073741824"),
+    ({"form": "softcap", "cap": math.nan}, "cap is nan; the form softcap takes 1 to 1000"),
+    ({"form": "gemma2", "cap": 5000.0, "window": 8}, "cap is 5000.0; the form gemma2 takes 1 to 1000"),
+    ({"form": "gemma2", "cap": 5000.0, "window": 8, "fallback": "torch"}, "cap is 5000.0; the form gemma2 takes 1 to 1000"),
+    ({"windw": 3}, "attention() got an unexpected keyword argument 'windw'"),
     ({"form": "bias", "bias": numpy.zeros((16, 16))}, "bias is a numpy.ndarray of shape (16, 16); it is a number or a tensor"),
 ]
 
@@ -218,7 +224,7 @@ def test_checks_of_promises(shipped_forms, monkeypatch):  # noqa: F811
              ({"form": "temperature", "factor": torch.tensor([1.0, 0.5, 2000.0, 1.0])}, "factor of the form temperature holds 0.5 to 2000.0; it is 0.001 to 1000"),
              ({"form": "temperature", "factor": torch.tensor([1.0, 0.5, math.nan, 1.0])}, "factor of the form temperature holds nan to nan; it is 0.001 to 1000"),
              ({"form": "alibi", "slope": torch.tensor([1.0, 0.5, -1.5, 1.0])}, "slope of the form alibi holds -1.5 to 1.0; it is -1 to 1"),
-             ({"form": "window", "window": torch.tensor(0, dtype=torch.int32)}, "window of the form window holds 0 to 0; it is 1 to 1.07374182e+09")]
+             ({"form": "window", "window": torch.tensor(0, dtype=torch.int32)}, "window of the form window holds 0 to 0; it is 1 to 1073741824")]
     monkeypatch.setattr(fagen.torch, "_checks", False)
     fagen.torch.enable_checks()
     for given, said in calls:
@@ -242,3 +248,52 @@ def test_without_pytorch():
     code = "import sys; sys.modules['torch'] = None\nimport fagen\ntry: fagen.attention\nexcept fagen.Error as error: print(error)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed == "fagen.attention needs PyTorch 2.10 or later, and it is not installed: pip install torch\n"
+
+
+SPEC = "target sm_80; kernel k { problem { dtype = f16; head_dim = 64; mask = none; } schedule { tile = 64 x 64; warps = 4; mma = mma_sync; } }"
+SHAPE = (1, 2, 2, 16, 16, 64)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: fagen.compile(3), "compile: spec is 3; it is a path"),
+    (lambda: fagen.load(None), "load: directory is None; it is a path"),
+    (lambda: fagen.program(3), "directory is 3; it is a path"),
+    (lambda: fagen.compile(SPEC, targets=80), "compile: targets is 80; it is a list of targets"),
+    (lambda: fagen.compile(SPEC, targets=[80]), "compile: targets is [80]; it is a list of targets"),
+    (lambda: fagen.ready().explain(shape=3, gpu="sm_90"), "shape is 3; it is (batch, heads, "),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", dtype=[]), "dtype is []; it is f16, bf16"),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", variant=3), "explain: variant is 3; it is a kernel's name"),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu=90), "gpu is 90; it is sm_ and the compute capability"),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu=""), "gpu is ''; it is sm_ and the compute capability"),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", sms="all"), "sms is 'all'; it is how many SMs the GPU has"),
+    (lambda: fagen.ready().explain([1], [2], [3], gpu="sm_90"), "explain: q is [1]; it is a torch.Tensor"),
+    (lambda: fagen.warmup(3), "warmup: a shape is 3; it is (batch, heads, "),
+    (lambda: fagen.warmup([(1, 2)]), "warmup: a shape is (1, 2); it is (batch, heads, "),
+    (lambda: fagen.warmup([SHAPE], dtype="f16"), "warmup: dtype is 'f16'; it is torch.float16 or torch.bfloat16"),
+    (lambda: flash_attn.flash_attn_func(Q, K, V, window_size=3), "flash_attn_func: window_size is 3; it is (left, right)"),
+    (lambda: flash_attn.flash_attn_func(Q, K, V, window_size=(3, 0.5)), "flash_attn_func: window_size is (3, 0.5); it is (left, right)"),
+])
+def test_arguments_of_other_kinds(call, said):
+    with pytest.raises(fagen.Error, match=re.escape(said)):
+        call()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_warmup_without_a_gpu():
+    with pytest.raises(fagen.CudaError, match="warmup: there is no CUDA GPU here that PyTorch can use; `fagen doctor` says what is missing"):
+        fagen.warmup([SHAPE])
+
+
+def test_explain_of_a_gpu_that_is_too_old():
+    """The kernel that comes nearest says what it lacks."""
+    said = fagen.ready().explain(shape=SHAPE, gpu="sm_75").splitlines()[2]
+    assert re.fullmatch(r"picked   none: UNSUPPORTED: .* its text for sm_80 needs compute capability 8.0 or more; the device has 7.5", said)
+
+
+def test_ranges_hold_where_pytorch_computes():
+    """An i32 in a tensor is held to its range, as kernels hold it, which do not wait to look."""
+    def window(of):
+        return fagen.attention(Q, K, V, form="window", window=of, fallback="torch")
+    assert torch.equal(window(torch.tensor(-3, dtype=torch.int32)), window(1))
+    with pytest.raises(fagen.Error, match="window is -3; the form window takes 1 to 1073741824"):
+        window(-3)

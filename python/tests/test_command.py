@@ -1,4 +1,4 @@
-# fagen: the program `fagen` of the wheel: the compiler behind it, and bench's reading of models. No framework.
+# fagen: the program `fagen` of the wheel: the compiler that it starts, and bench's reading of models. No framework.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import json
 import os

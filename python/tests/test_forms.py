@@ -274,7 +274,7 @@ def test_gradients(kernels, monkeypatch, name, layout):
 
 @pytest.mark.parametrize("number", [-3, 0, 7])
 def test_operators_by_torch(kernels, number):
-    """PyTorch's reading of programs beside a kernel's."""
+    """PyTorch's reading of programs compared with a kernel's."""
     inputs = tensors(batch=2, seq_q=24, seq_kv=40)
     args = {"n": number, "t": 1.5, "some": torch.randn((4, 7), generator=torch.Generator().manual_seed(6)).half()}
     o, lse = kernels(*inputs, form="many", form_args=args, return_lse=True)

@@ -265,7 +265,7 @@ def test_mistakes_are_named_as_jax_refuses_them(number):
 
 
 def test_kernels_check_what_they_are_given():
-    """Those who call XLA's custom call themselves are not let behind the end of an array."""
+    """Those who call XLA's custom call themselves are not let past the end of an array."""
     q, k, v = arrays()
     for wrong in ((q, k, v[:, :8]), (q, k.astype(jnp.bfloat16), v), (q, k[..., :32], v), (q[:1], k, v)):
         with pytest.raises(Exception, match="q, k and v|k and v have the same|q and k have the same"):

@@ -18,7 +18,7 @@ from jax.sharding import NamedSharding, PartitionSpec as P
 import fagen
 import fagen.jax as ours
 from fagen import _lib
-from fagen.parallel import jax as parallel
+from fagen.parallel import _jax_gradients, jax as parallel
 
 LIBRARY = os.path.join(_lib.PACKAGE, "..", "libfagen_torch_emulated.so")
 pytestmark = [pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build"),
@@ -105,10 +105,34 @@ def test_rings(ranks, causal):
     assert_near(back(lse), sums)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("rows_at_once", [256, 3])
+def test_gradients_of_rings(monkeypatch, ranks, causal, rows_at_once):
+    """Through O and LSE, against one device."""
+    monkeypatch.setattr(_jax_gradients, "_ROWS", rows_at_once)
+    inputs, draw = arrays(rows=32), numpy.random.default_rng(3)
+    of_o, of_lse = jnp.asarray(draw.standard_normal((2, 32, 4, 64)), jnp.float32), jnp.asarray(draw.standard_normal((2, 32, 4)), jnp.float32)
+    order = functools.partial(parallel.zigzag, ranks=ranks) if causal else lambda t: t
+    ring = jax.shard_map(functools.partial(parallel.ring_attention, axis_name="x", is_causal=causal, return_residual=True), mesh=mesh_of(ranks),
+                         in_specs=P(None, "x"), out_specs=P(None, "x"), check_vma=False)
+
+    def loss(outputs, weights):
+        return sum((one.astype(jnp.float32) * weight).sum() for one, weight in zip(outputs, weights))
+    got = jax.jit(jax.grad(lambda *t: loss(ring(*map(order, t)), map(order, (of_o, of_lse))), argnums=(0, 1, 2)))(*inputs)
+    wanted = jax.grad(lambda *t: loss(by_hand(*t, causal), (of_o, of_lse)), argnums=(0, 1, 2))(*(t.astype(jnp.float32) for t in inputs))
+    for one, other in zip(got, wanted):
+        numpy.testing.assert_allclose(numpy.asarray(one, numpy.float32), numpy.asarray(other), atol=4e-3, rtol=4e-3)
+
+
+def by_hand(q, k, v, causal):
+    k, v = (jnp.repeat(t, q.shape[2] // k.shape[2], 2) for t in (k, v))
+    scores = jnp.einsum("bqhd,bkhd->bqhk", q, k) * q.shape[-1] ** -0.5
+    if causal:
+        scores = jnp.where(jnp.tri(q.shape[1], k.shape[1], dtype=bool)[None, :, None], scores, -jnp.inf)
+    return jnp.einsum("bqhk,bkhd->bqhd", jax.nn.softmax(scores), v), jax.nn.logsumexp(scores, -1)
+
+
 def test_rings_refuse():
-    ring = jax.shard_map(functools.partial(parallel.ring_attention, axis_name="x"), mesh=mesh_of(2), in_specs=P(None, "x"), out_specs=P(None, "x"),
-                         check_vma=False)
-    with pytest.raises(fagen.Unsupported, match="no gradient goes through a ring"):
-        jax.grad(lambda q, k, v: ring(q, k, v).astype(jnp.float32).sum())(*arrays())
     with pytest.raises(fagen.Error, match="30 rows are not divided by 2 \\* 4"):
         parallel.zigzag(jnp.zeros((1, 30, 1, 64)), 4)

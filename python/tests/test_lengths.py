@@ -93,7 +93,7 @@ def test_packed_sequences_in_one_launch(packed, options):
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
 def test_rows_that_nobody_uses(packed, kind):
-    """Behind the last offset, before the first, and behind what a sequence uses; what lies there may be NaN."""
+    """After the last offset, before the first, and after what a sequence uses; what lies there may be NaN."""
     q, k, v = draw(70, 160)
     starts_q, starts_k, used_q, used_k = [2, 5, 25, 25, 62], [1, 6, 26, 30, 151], [2, 20, 0, 30], [5, 11, 4, 100]
     rows, keys = ends(starts_q, used_q), ends(starts_k, used_k)
@@ -243,7 +243,7 @@ def test_lengths_beyond_a_cache_end_with_it(lengths_of_caches):
 
 @pytest.mark.parametrize("paged", [False, True])
 def test_new_keys_are_put_inside_the_cache_alone(lengths_of_caches, paged):
-    """Behind 30 of 32 keys two of three have a place, behind 32 and 99 none; -9 counts as 0."""
+    """After 30 of 32 keys two of three have a place, after 32 and 99 none; -9 counts as 0."""
     q, k, v = tensors(batch=5, seq_q=1, seq_kv=32)
     _, new_k, new_v = tensors(batch=5, seq_q=1, seq_kv=3, seed=5)
     given = [30, 32, 99, -9, 7]

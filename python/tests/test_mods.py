@@ -1,4 +1,4 @@
-# fagen: others' score and mask mods on CPU tensors, beside FlexAttention's own functions on the same tensors.
+# fagen: others' score and mask mods on CPU tensors, compared with FlexAttention's own functions on the same tensors.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 

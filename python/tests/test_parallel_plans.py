@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _mask, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -206,8 +206,28 @@ def test_cost_model():
     slow = _cost.Machine(network=1.0)
     assert _cost.best(problem, slow, 64)[0].total_ms > _cost.best(problem, machine, 64)[0].total_ms
     assert _cost.estimate(problem, machine, 8, 1).travel_ms > _cost.estimate(_cost.Problem(131072, 32, 8, window=1024), machine, 8, 1).travel_ms
+    for ranks in (2, 8, 64, 4096):
+        each = _cost.best(problem, machine, ranks, of=_cost_back.estimate)
+        assert all(e.speedup <= ranks and e.mib > _cost.estimate(problem, machine, e.ring, e.exchange).mib for e in each)
+        assert all(e.total_ms > 2.5 * _cost.estimate(problem, machine, e.ring, e.exchange).compute_ms for e in each)
+    assert _cost_back.estimate(problem, slow, 8, 8).exposed_ms > _cost_back.estimate(problem, machine, 8, 8).exposed_ms
     pairs = sum(min(i + 1, 7) for i in range(20))
     assert _cost.Problem(20, 1, 1, window=7).pairs() == pairs and _cost.Problem(20, 1, 1).pairs() == 210
+
+
+def test_keys_of_others():
+    """Of documents that lie on one rank none come; of one document, all that are before a rank's last row."""
+    of = lambda lengths: _balance.bounds_of(sum(lengths), documents=torch.tensor([0, *lengths]).cumsum(0), causal=True)  # noqa: E731
+    assert _balance.keys_of_others(of([16, 16, 16, 16]), parallel.contiguous(64, 4)) == 0
+    assert _balance.keys_of_others(of([64]), parallel.contiguous(64, 4)) == 3
+    assert _balance.keys_of_others(of([64]), parallel.zigzag(64, 4)) == 3
+    assert _balance.keys_of_others(of([32, 32]), parallel.zigzag(64, 4)) == pytest.approx((8 + 8 + 8) / 16)
+    assert _balance.keys_of_others(of([1, 0, 2]), parallel.contiguous(3, 8)) > 0
+
+
+def test_drawn_documents():
+    found = _balance.drawn([5, 7, 100], 1000, 0)
+    assert sum(found) == 1000 and set(found[:-1]) <= {5, 7, 100} and found == _balance.drawn([5, 7, 100], 1000, 0) != _balance.drawn([5, 7, 100], 1000, 1)
 
 
 def command(*arguments, text=None):
@@ -222,6 +242,8 @@ def test_command():
     assert table[0].split()[:2] == ["ranks", "scheme"] and len(table) == 5
     found = json.loads(command("balance", "--documents", "-", "--ranks", "4", "--json", text="900 a.txt\n4000 b.txt\n70 c.txt\n").stdout)
     assert found["length"] == 4970 and found["splits"][0]["balanced"] <= found["splits"][0]["contiguous"]
+    many = json.loads(command("balance", "--documents", "900,4000,70", "--tokens", "65536", "--ranks", "2-4096", "--json").stdout)
+    assert many["length"] == 65536 and [one["ranks"] for one in many["splits"]] == [2 << i for i in range(12)]
 
 
 @pytest.mark.parametrize("arguments, code, said", [
@@ -239,10 +261,26 @@ def test_the_plan_command_needs_no_framework():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
+@pytest.mark.parametrize("documents, said", [
+    ((torch.tensor([0, 4]),), "offsets of rows and offsets of keys"), ((torch.tensor([0, 4]), [0, 4]), "offsets of rows and offsets of keys"),
+    ((torch.tensor([0, 4]), torch.tensor([0, 5])), r"documents\[1\] are offsets that do not ascend from 0 to the 6 keys"),
+    ((torch.tensor([0, 3, 2, 4]), torch.tensor([0, 6])), r"documents\[0\] are offsets that do not ascend from 0 to the 4 rows"),
+    ((torch.tensor([0, 2, 4]), torch.tensor([0, 6])), "2 sequences of rows and 1 of keys"), (torch.tensor([0.0, 6.0]), "a tensor of integers")])
+def test_documents_are_offsets(documents, said):
+    with pytest.raises(fagen.Error, match=said):
+        _mask.Mask(4, 6, {"batch": 1}, False, None, documents, None, {}, None)
+
+
+def test_o_is_float32_or_as_q():
+    assert _plan._o_dtype_of(None, torch.half) == torch.half and _plan._o_dtype_of(torch.float32, torch.half) == torch.float32
+    with pytest.raises(fagen.Error, match="o_dtype is torch.bfloat16; it is torch.float32, or the type of q, which is torch.float16"):
+        _plan._o_dtype_of(torch.bfloat16, torch.half)
+
+
 @pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
 def test_windows_are_two_whole_numbers(window):
     with pytest.raises(fagen.Error, match="window is .*; it is \\(left, right\\)"):
-        _plan._window_of(window, False)
+        _mask._window_of(window, False)
 
 
 def test_ranks_of_a_split():

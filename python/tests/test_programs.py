@@ -1,6 +1,7 @@
 # fagen: programs of kernel sets on PyTorch tensors, by the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
+import math
 import os
 
 import pytest
@@ -111,9 +112,15 @@ def test_compiled_graphs_have_them_whole(gelu):
     (lambda a, b: dict(a=a, b="x"), "gemm_gelu: b is a str; a program takes tensors and numbers"),
     (lambda a, b: dict(), "gemm_gelu: no tensor is given"),
 ])
-def test_mistakes(gelu, change, message):
-    with pytest.raises(fagen.Error) as raised:
-        gelu(**change(*matrices()))
+@pytest.mark.parametrize("emulator", [None, _emulate])
+def test_mistakes(gelu, change, message, emulator):
+    """The same where nothing computes: that there is no GPU is said last."""
+    _torch_programs.set_emulator(emulator)
+    try:
+        with pytest.raises(fagen.Error) as raised:
+            gelu(**change(*matrices()))
+    finally:
+        _torch_programs.set_emulator(_emulate)
     assert message in str(raised.value)
 
 
@@ -131,3 +138,35 @@ def test_without_a_gpu_or_emulator(gelu):
             gelu(a=a, b=b)
     finally:
         _torch_programs.set_emulator(_emulate)
+
+
+def attend(q, k, v, lengths_q, lengths_k, scale):
+    """Causal attention of each sequence, bottom-right, in float64: O and LSE."""
+    o, lse = torch.zeros(q.shape, dtype=torch.float64), torch.zeros(q.shape[1], q.shape[0], dtype=torch.float64)
+    k, v = (each.double().repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
+    first_q = first_k = 0
+    for rows, keys in zip(lengths_q, lengths_k):
+        of_q, of_k = slice(first_q, first_q + rows), slice(first_k, first_k + keys)
+        scores = torch.einsum("qhd,khd->hqk", q[of_q].double(), k[of_k]) * scale
+        scores = scores.masked_fill(~torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows), -torch.inf)
+        lse[:, of_q] = torch.logsumexp(scores, -1)
+        o[of_q] = torch.einsum("hqk,khd->qhd", torch.softmax(scores, -1).nan_to_num(0.0), v[of_k])
+        first_q, first_k = first_q + rows, first_k + keys
+    return o, lse
+
+
+# Empty sequences, rows without a key, single rows, tiles that end where a sequence does and one row after that; rows that
+# belong to no sequence stay as they were.
+@pytest.mark.parametrize("lengths_q, lengths_k", [([90, 0, 128, 1], [150, 40, 128, 300]), ([130, 3], [260, 0]), ([257, 1, 127, 129], [257, 1, 127, 129])])
+def test_ragged_batches(lengths_q, lengths_k):
+    ragged = fagen.program(os.path.join(PROGRAMS, "ragged_causal_hopper.fair"))
+    draw = torch.Generator().manual_seed(1)
+    rows, keys = sum(lengths_q) + 5, sum(lengths_k) + 5
+    q, k, v = (torch.randn(n, heads, 128, generator=draw).half() for n, heads in ((rows, 2), (keys, 1), (keys, 1)))
+    ends_q, ends_k = (torch.tensor([0, *lengths]).cumsum(0).int() for lengths in (lengths_q, lengths_k))
+    o, lse = torch.full_like(q, 7.0), torch.full((2, rows), 7.0)
+    ragged(q=q, k=k, v=v, cu_q=ends_q, cu_k=ends_k, o=o, lse=lse, B=len(lengths_q), MAXQ=max(lengths_q), scale=0.1, scale_log2=0.1 / math.log(2.0))
+    wanted, sums = attend(q, k, v, lengths_q, lengths_k, 0.1)
+    torch.testing.assert_close(o[:-5].double(), wanted[:-5], atol=2e-3, rtol=2e-3)
+    torch.testing.assert_close(lse[:, :-5].double(), sums[:, :-5], atol=1e-4, rtol=1e-4)
+    assert (o[-5:] == 7.0).all() and (lse[:, -5:] == 7.0).all()

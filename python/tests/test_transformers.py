@@ -39,8 +39,8 @@ def test_the_mask_function_on_random_problems():
     draw = random.Random(0)
     skipped = 0
     for _ in range(200):
-        q_length, past, behind = draw.randint(1, 8), draw.choice([0, 0, 3]), draw.choice([0, 0, 4])
-        kv_length = past + q_length + behind  # keys behind the last row: a static cache
+        q_length, past, spare = draw.randint(1, 8), draw.choice([0, 0, 3]), draw.choice([0, 0, 4])
+        kv_length = past + q_length + spare  # keys after the last row: a static cache
         padding = None
         if draw.random() < 0.5:
             padding = torch.ones(2, kv_length, dtype=torch.bool)

@@ -66,7 +66,7 @@ private:
       line += text[at] == '\n';
   }
 
-  /// Whether this character comes next; if so, goes behind it.
+  /// Whether this character comes next; if so, goes past it.
   bool take(char c) {
     skipSpace();
     const bool isNext = at < text.size() && text[at] == c;
@@ -155,7 +155,7 @@ private:
       fail("has the escape " + inQuotes(std::string("\\") + name) + " in a text");
   }
 
-  /// The four digits behind \u, and those of the other half of a pair.
+  /// The four digits after \u, and those of the other half of a pair.
   uint32_t readCodePoint() {
     uint32_t point = readHex();
     if (point >= 0xD800 && point < 0xDC00 && text.substr(at, 2) == "\\u") {

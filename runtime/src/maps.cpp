@@ -11,8 +11,7 @@ namespace fagen {
 
 namespace {
 
-constexpr unsigned kElementBytes = 2; // of attention's tensors
-constexpr uint64_t kUnit = 16;        // bytes; addresses, strides and rows of boxes are multiples of it
+constexpr uint64_t kUnit = 16; // bytes; addresses, strides and rows of boxes are multiples of it
 
 const char *const kTensorNames[] = {"q", "k", "v", "o"};
 
@@ -20,15 +19,29 @@ const char *const kTensorNames[] = {"q", "k", "v", "o"};
 enum : int { kMapU8 = 0, kMapU32 = 2, kMapF16 = 6, kMapBf16 = 9 };
 enum : int { kMapNoInterleave = 0, kMapPromote256B = 3, kMapZeroFill = 0 };
 
-/// Copies move bits, and zeros are zeros of every type: of other sizes than 2 the driver need not know which it is.
-int typeOf(const device::TensorMapDescription &d) {
-  switch (d.element_bytes) {
-  case 1:
+int typeOf(device::MapElement element) {
+  switch (element) {
+  case device::MapElement::kByte:
     return kMapU8;
-  case 4:
+  case device::MapElement::kF16:
+    return kMapF16;
+  case device::MapElement::kBf16:
+    return kMapBf16;
+  case device::MapElement::kWord:
     return kMapU32;
   }
-  return d.is_bf16 ? kMapBf16 : kMapF16;
+  return kMapU8;
+}
+
+/// Of attention's tensors.
+device::MapElement elementOf(const fagen_row &row) {
+  switch (row.dtype) {
+  case FAGEN_DTYPE_BF16:
+    return device::MapElement::kBf16;
+  case FAGEN_DTYPE_E4M3:
+    return device::MapElement::kByte;
+  }
+  return device::MapElement::kF16;
 }
 
 int swizzleNumber(device::BoxSwizzle swizzle) {
@@ -47,17 +60,17 @@ int swizzleNumber(device::BoxSwizzle swizzle) {
 
 } // namespace
 
-device::TensorMapDescription describeBox(const void *base, MapElement element, std::span<const MapDimension> dimensions,
-                                         uint32_t swizzle) {
+device::TensorMapDescription describeBox(const void *base, device::MapElement element,
+                                         std::span<const MapDimension> dimensions, uint32_t swizzle) {
   device::TensorMapDescription d = {};
   d.base = base;
-  d.element_bytes = static_cast<unsigned char>(element.bytes);
+  d.element = element;
+  d.element_bytes = static_cast<unsigned char>(device::bytes_of(element));
   d.swizzle = static_cast<device::BoxSwizzle>(swizzle);
-  d.is_bf16 = element.isBf16;
   d.mark = device::kMapMark;
   for (const MapDimension &dimension : dimensions) {
     d.sizes[d.rank] = static_cast<unsigned>(dimension.size);
-    d.strides[d.rank] = dimension.size == 1 ? kUnit : static_cast<uint64_t>(dimension.stride) * element.bytes;
+    d.strides[d.rank] = dimension.size == 1 ? kUnit : static_cast<uint64_t>(dimension.stride) * d.element_bytes;
     d.box[d.rank++] = static_cast<unsigned short>(dimension.box);
   }
   return d;
@@ -79,8 +92,7 @@ device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &
     add(columns / map.box_columns, map.box_columns, map.box_panels);
   add(uint64_t(isKeys ? p.kv_heads : p.heads), stride[1], 1);
   add(uint64_t(p.batch), stride[0], 1);
-  return describeBox(rows > 0 ? pointers[map.tensor] : p.q, {kElementBytes, row.dtype == FAGEN_DTYPE_BF16},
-                     {dimensions, rank}, map.swizzle);
+  return describeBox(rows > 0 ? pointers[map.tensor] : p.q, elementOf(row), {dimensions, rank}, map.swizzle);
 }
 
 const char *refusalOf(const device::TensorMapDescription &d) {
@@ -133,9 +145,9 @@ fagen_status encodeMap(const Driver &driver, const device::TensorMapDescription 
     box[n] = d.box[n];
     steps[n] = 1;
   }
-  const CuResult status =
-      driver.cuTensorMapEncodeTiled(&map, typeOf(d), d.rank, const_cast<void *>(d.base), sizes, strides + 1, box, steps,
-                                    kMapNoInterleave, swizzleNumber(d.swizzle), kMapPromote256B, kMapZeroFill);
+  const CuResult status = driver.cuTensorMapEncodeTiled(&map, typeOf(d.element), d.rank, const_cast<void *>(d.base),
+                                                        sizes, strides + 1, box, steps, kMapNoInterleave,
+                                                        swizzleNumber(d.swizzle), kMapPromote256B, kMapZeroFill);
   if (status == kCudaSuccess)
     return FAGEN_OK;
   char action[64];

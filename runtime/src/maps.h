@@ -14,12 +14,6 @@
 
 namespace fagen {
 
-/// Elements of a map's tensor: 1, 2 or 4 bytes.
-struct MapElement {
-  uint32_t bytes;
-  bool isBf16;
-};
-
 /// A dimension of a map: how many elements, how far apart (in elements), and how many a box has.
 struct MapDimension {
   uint64_t size;
@@ -29,8 +23,8 @@ struct MapDimension {
 
 /// The map of a tensor at `base` whose boxes one copy moves, with rows of `swizzle` bytes. Dimension 0 is dense. One of
 /// size 1 is given a stride that the driver accepts.
-device::TensorMapDescription describeBox(const void *base, MapElement element, std::span<const MapDimension> dimensions,
-                                         uint32_t swizzle);
+device::TensorMapDescription describeBox(const void *base, device::MapElement element,
+                                         std::span<const MapDimension> dimensions, uint32_t swizzle);
 
 /// Of attention's tensors. Dimensions are columns, rows, heads and batch. A tensor without rows is described as one
 /// row of Q, which nobody loads.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxHeadDim = 4095; // 12 bits of the key
 constexpr uint32_t kDefaultAlignment = 16;
-constexpr int64_t kMaxBytes = int64_t(1) << 52; // of a tensor, gaps included: offsets of tiles behind its end fit too
+constexpr int64_t kMaxBytes = int64_t(1) << 52; // of a tensor, gaps included: offsets of tiles after its end fit too
 constexpr double kLog2E = 1.4426950408889634074;
 
 uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 ? 1 : 2; }

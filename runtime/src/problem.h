@@ -12,8 +12,8 @@
 namespace fagen {
 
 /// The most that a problem may have of anything: rows and keys of a head, heads, batches, tiles, CTAs, rows that are
-/// merged. Kernels count all of these in 32 bits. They add two lengths (the keys that causal row q sees end behind
-/// q + seq_kv - seq_q), and reach for tiles behind the last one: twice this leaves 2^27 for that.
+/// merged. Kernels count all of these in 32 bits. They add two lengths (the keys that causal row q sees end after
+/// q + seq_kv - seq_q), and reach for tiles after the last one: twice this leaves 2^27 for that.
 constexpr int64_t kMaxCount = 1000000000;
 
 /// One arg of a problem's form.

@@ -14,7 +14,7 @@ struct ChoiceState {
   device::AttentionParams params; ///< all but the pointers
   uint32_t ctas;                  ///< of a launch of tiles whose keys are not split
   uint32_t overlapsLaunches;      ///< FAGEN_FLAG_PDL
-  uint64_t cleared;               ///< bytes at the end of the workspace that are zeroed behind the launches
+  uint64_t cleared;               ///< bytes at the end of the workspace that are zeroed after the launches
 };
 static_assert(sizeof(ChoiceState) % 8 == 0 && sizeof(ChoiceState) + FAGEN_MAX_FORM_BYTES <= sizeof(fagen_choice::state),
               "fagen_choice.state is part of the ABI");
@@ -47,7 +47,7 @@ inline ChoiceState loadState(const fagen_choice &choice) {
 }
 inline void storeState(const ChoiceState &state, fagen_choice &choice) { memcpy(choice.state, &state, sizeof(state)); }
 
-/// Behind it, where the row is for a form: the form's part of the kernels' argument.
+/// After it, where the row is for a form: the form's part of the kernels' argument.
 inline unsigned char *formBytes(fagen_choice &choice) {
   return reinterpret_cast<unsigned char *>(choice.state) + sizeof(ChoiceState);
 }

@@ -52,13 +52,27 @@ bool isNamed(const fagen_table &table, const char *variant) {
   return false;
 }
 
+/// How far a device is from those that a row's text runs on, in compute capabilities.
+uint32_t distanceOf(const fagen_row &row, const fagen_device &device) {
+  if (device.sm < row.first_sm)
+    return row.first_sm - device.sm;
+  return row.last_sm != 0 && device.sm > row.last_sm ? device.sm - row.last_sm : 0;
+}
+
+/// Whether a row came nearer to fitting than another with the same misfit.
+bool isNearer(Misfit misfit, const fagen_row &row, const fagen_row &other, const fagen_device &device) {
+  if (misfit == Misfit::Target)
+    return distanceOf(row, device) < distanceOf(other, device);
+  return misfit == Misfit::Alignment && row.alignment < other.alignment;
+}
+
 /// The misfit to report when no row fits: of the row that came nearest to fitting. Misfit's order says which that is.
 Misfit leastMisfit(Tables tables, const Problem &problem, const fagen_device &device, const fagen_row *&which) {
   Misfit least = Misfit::None;
   forEachRow(tables, problem, [&](const fagen_table &, const fagen_row &row) {
     bool considered = problem.variant ? strcmp(row.variant, problem.variant) == 0 : row.dispatch != FAGEN_ROW_BY_NAME;
     Misfit misfit = misfitOf(row, problem, device);
-    bool nearer = misfit > least || (misfit == Misfit::Alignment && which && row.alignment < which->alignment);
+    const bool nearer = misfit > least || (misfit == least && which && isNearer(misfit, row, *which, device));
     if (considered && nearer) {
       least = misfit;
       which = &row;

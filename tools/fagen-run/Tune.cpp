@@ -3,8 +3,10 @@
 #include "lab/tune/tune.h"
 #include "Command.h"
 #include "TimingOptions.h"
+#include "fagen/Target/GpuNames.h"
 #include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
+#include "lab/tune/forecast.h"
 #include "lab/tune/replay.h"
 #include "lab/tune/serve.h"
 
@@ -42,7 +44,8 @@ public:
   TuneCommand() : Command("tune", "search the fastest schedule of a spec, with its gates passed", false) {}
 
   std::string withoutGpu() const override {
-    return "times need one: run this on a machine with a GPU, or give --device simulated:FILE.json of recorded times";
+    return "times need one: run this on a machine with a GPU, give --device simulated:FILE.json of recorded times, or "
+           "--device model:h100 for predictions";
   }
 
   void addOptions(CLI::App &app) override {
@@ -60,7 +63,10 @@ public:
     app.add_option("--mask", masks, "none, causal (default: none)")->delimiter(',');
     app.add_option("--dtype", dtype, "f16, bf16")->capture_default_str();
     app.add_option("--target", target, "build for this target instead of the spec's");
-    app.add_option("--device", device, "gpu, or simulated:FILE.json (recorded times)")->capture_default_str();
+    app.add_option(
+           "--device", device,
+           "gpu; simulated:FILE.json (recorded times); model:GPU (predictions of the time model, nothing measured)")
+        ->capture_default_str();
     app.add_option("--seed", seed, "of the search")->capture_default_str();
     app.add_option("--rounds", rounds, "segments of a candidate that is not out after the first")
         ->capture_default_str()
@@ -83,6 +89,7 @@ public:
         "Examples:\n"
         "  fagen-run tune mine.fa --shape 4,16,16,4096,4096,128 --mask causal --budget 10m\n"
         "  fagen-run tune mine.fa --space spec --strategy exhaustive --landscape times.json    all of its tune(...)\n"
+        "  fagen-run tune mine.fa --device model:h100 --shape mission        ranks by the time model, without a GPU\n"
         "  fagen-run tune --export tuned.json                                                  for fagen --tuned");
   }
 
@@ -100,7 +107,30 @@ public:
   }
 
 private:
+  /// The GPU of --device model:GPU; nothing of another device.
+  std::optional<tune::ForecastGpu> forecastGpu() const {
+    if (device != "model" && !device.starts_with("model:"))
+      return std::nullopt;
+    const std::string name = device.substr(std::min<size_t>(device.size(), 6));
+    const std::optional<NamedGpu> gpu = gpuNamed(name);
+    if (!gpu)
+      throw UserError(fmt::format("--device {}: model:GPU says of which GPU; it is sm_NN, {}", device, gpuNames()));
+    return tune::ForecastGpu{std::string(gpu->name), gpu->sm, gpu->sms};
+  }
+
+  int forecastSpec(const tune::ForecastGpu &gpu) {
+    if (!exported.empty() || !landscape.empty() || !evidence.empty())
+      throw UserError("--device model measures nothing: --export, --landscape and --evidence go with measured times");
+    const std::vector<tune::Forecast> forecasts = tune::forecast(tuneOptions(), gpu, ProgressLine());
+    Json result = envelope(nullptr);
+    result["forecast"] = tune::forecastJson(forecasts, gpu);
+    deliver(tune::forecastTable(forecasts, gpu), result);
+    return kOk;
+  }
+
   int tuneSpec() {
+    if (const std::optional<tune::ForecastGpu> gpu = forecastGpu())
+      return forecastSpec(*gpu);
     tune::TuneOptions options = tuneOptions();
     std::signal(SIGINT, interrupt);
     options.stop = &interrupted;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iostream>
+#include <sstream>
 
 using namespace fagen::lab;
 
@@ -75,6 +76,41 @@ void checkCommandName(const CLI::App &app, int argc, char **argv) {
                                            : fmt::format("did you mean '{}'?", near)));
 }
 
+/// "--option" of all of a command's options.
+std::vector<std::string> namesOfOptions(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+/// What CLI11 found wrong with the command line, with what would be taken.
+std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
+  const std::vector<CLI::App *> chosen = app.get_subcommands();
+  const CLI::App &command = chosen.empty() ? app : *chosen.front();
+  const std::string help =
+      fmt::format("fagen-run{}{} --help", &command == &app ? "" : " ", &command == &app ? "" : command.get_name());
+  if (error.get_exit_code() == int(CLI::ExitCodes::RequiredError)) {
+    for (const CLI::Option *option : command.get_options())
+      if (option->get_required() && option->count() == 0)
+        return fmt::format("{} is required: {}; {} has examples", option->get_name(), option->get_description(), help);
+    return fmt::format("no command is given; {} lists them", help);
+  }
+  const std::string said = error.what(), extras = said.substr(said.find(": ") + 1);
+  if (std::istringstream words(extras); error.get_exit_code() == int(CLI::ExitCodes::ExtrasError)) {
+    std::string word;
+    words >> word;
+    const std::string near =
+        word.starts_with("-") ? nearest(word.substr(0, word.find('=')), namesOfOptions(command)) : "";
+    return fmt::format("unexpected '{}'; {}", word,
+                       near.empty() ? help + " lists what there is" : fmt::format("did you mean '{}'?", near));
+  }
+  std::string text = said;
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return fmt::format("{}; {} shows what it takes", text, help);
+}
+
 int run(int argc, char **argv) {
   CLI::App app("fagen-run: lists, checks and times generated attention kernels", "fagen-run");
   app.set_version_flag("--version", "fagen-run " FAGEN_VERSION);
@@ -93,7 +129,9 @@ int run(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? kOk : kUserMistake;
+    if (error.get_exit_code() != 0)
+      throw UserError(describeMistake(app, error));
+    return app.exit(error);
   }
   for (const auto &command : commands)
     if (command->isChosen())

@@ -38,6 +38,10 @@ void emitInstr(raw_ostream &os, const Record &instr) {
   for (auto [field, value] : kNumbers)
     os << " ." << field << " = " << instr.getValueAsInt(value) << ",\n";
   os << " .mnemonic = " << quoted(instr.getValueAsString("Mnemonic")) << ",\n"
+     << " .hasMajors = " << (instr.getValueAsBit("HasMajors") ? "true" : "false")
+     << ", .leftInRegisters = " << (instr.getValueAsBit("LeftInRegisters") ? "true" : "false")
+     << ", .leftInShared = " << (instr.getValueAsBit("LeftInShared") ? "true" : "false")
+     << ", .leftMayBeSums = " << (instr.getValueAsBit("LeftMayBeSums") ? "true" : "false") << ",\n"
      << " .needs = " << featureMask(instr.getValueAsListOfDefs("Needs")) << ",\n"
      << " .implemented = " << (instr.getValueAsBit("Implemented") ? "true" : "false") << "},\n";
 }
@@ -48,10 +52,12 @@ void emitFamily(raw_ostream &os, const Record &family) {
   os << "{.family = Mma::" << family.getValueAsDef("Family")->getValueAsString("Enumerator")
      << ", .isCollective = " << flag("Collective") << ", .isAsynchronous = " << flag("Asynchronous")
      << ", .keepsResults = " << flag("KeepsResults") << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
-     << ", .abt = " << quoted(family.getValueAsString("Abt"))
+     << ",\n .abt = " << quoted(family.getValueAsString("Abt"))
      << ", .addAbt = " << quoted(family.getValueAsString("AddAbt"))
-     << ", .ab = " << quoted(family.getValueAsString("Ab")) << ", .async = " << quoted(family.getValueAsString("Async"))
-     << ", .headers = {";
+     << ", .ab = " << quoted(family.getValueAsString("Ab")) << ", .addAb = " << quoted(family.getValueAsString("AddAb"))
+     << ", .atb = " << quoted(family.getValueAsString("Atb"))
+     << ", .addAtb = " << quoted(family.getValueAsString("AddAtb"))
+     << ",\n .async = " << quoted(family.getValueAsString("Async")) << ", .headers = {";
   ListSeparator separator;
   for (StringRef header : family.getValueAsListOfStrings("Headers"))
     os << separator << quoted(header);

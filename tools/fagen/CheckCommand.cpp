@@ -62,7 +62,8 @@ private:
 
 static void printTable(const Driver &driver) {
   for (const CompiledKernel &kernel : driver.getKernels())
-    outs() << kernel.specName << ": " << kernel.spec->name << ": " << kernel.variants.size() << " variants are sound\n";
+    outs() << driver.pathOf(kernel) << ": " << kernel.spec->name << ": " << kernel.variants.size()
+           << " variants are sound\n";
 }
 
 static void printJson(const Driver &driver, ExitCode code, StringRef diagnostics) {

@@ -4,8 +4,8 @@
 #include "CommandLine.h"
 
 #include "Command.h"
-#include "CommandLineMistakes.h"
 #include "Describe.h"
+#include "arguments/CommandLineMistakes.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Process.h"

@@ -190,6 +190,14 @@ void Driver::applyTimes() {
     diags.error(Location(), options.tuned + " has no times of a kernel of these specs");
 }
 
+llvm::StringRef Driver::pathOf(const CompiledKernel &kernel) const {
+  for (const auto &[path, file] : llvm::zip(options.specs, files))
+    for (const KernelSpec &each : file.kernels)
+      if (&each == kernel.spec)
+        return path;
+  return kernel.specName;
+}
+
 void Driver::compileKernels() {
   for (const SpecFile &file : files)
     for (const KernelSpec &kernel : file.kernels)

@@ -25,6 +25,8 @@ public:
   /// The specs that were read, and the kernels that were compiled. All of them where run() gave kDone.
   llvm::ArrayRef<SpecFile> getFiles() const { return files; }
   llvm::ArrayRef<CompiledKernel> getKernels() const { return kernels; }
+  /// The spec's file as it was given.
+  llvm::StringRef pathOf(const CompiledKernel &kernel) const;
 
 private:
   ExitCode compile();

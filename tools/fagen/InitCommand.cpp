@@ -78,7 +78,7 @@ private:
 } // namespace
 
 /// Of a compute capability; null: fagen has none of its own for it.
-static const TargetInfo *targetOf(unsigned sm) {
+static const TargetInfo *ownTargetOf(unsigned sm) {
   return lookupTarget("sm_" + std::to_string(sm) + (sm == 90 ? "a" : "")); // wgmma is sm_90a's
 }
 
@@ -86,11 +86,11 @@ void InitCommand::readGpu(InitProblem &problem, Diagnostics &diags) const {
   problem.gpu = gpu;
   const std::optional<NamedGpu> named = gpuNamed(gpu.getValue());
   const unsigned sm = named ? named->sm : 0;
-  problem.target = targetOf(sm);
+  problem.target = ownTargetOf(sm);
   if (!problem.target)
     diags.error(Location(),
                 "--gpu=" + gpu + " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
-                    "sm_90, or a GPU of these: " + gpuNames([](unsigned sm) { return targetOf(sm) != nullptr; }) +
+                    "sm_90, or a GPU of these: " + gpuNames([](unsigned sm) { return ownTargetOf(sm) != nullptr; }) +
                     (sm > 90 ? "; the kernels of sm_89 run on it" : ""));
 }
 

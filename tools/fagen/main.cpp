@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Command.h"
-#include "CommandLineMistakes.h"
 #include "Describe.h"
+#include "arguments/CommandLineMistakes.h"
 #include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/Memory.h"
@@ -45,19 +45,32 @@ int runCommand(Command &command, int argc, char **argv) {
   return command.run(argv[0]);
 }
 
+/// Commands of the Python package's program `fagen`, which hands everything else to this one.
+constexpr llvm::StringLiteral kCommandsInPython[] = {"doctor", "bench", "cache"};
+
 /// Says which command was meant by a first word that is no file: "chekc". True when it was said.
 bool saysOtherCommand(const Commands &commands, llvm::StringRef word) {
+  const bool isPath = word.contains('.') || word.contains('/');
   if (word.empty() || word.starts_with("-") || llvm::sys::fs::exists(word))
     return false;
   std::vector<llvm::StringRef> names;
   for (const std::unique_ptr<Command> &command : commands)
     names.push_back(command->getName());
+  const std::string known = alternatives(names);
+  llvm::append_range(names, kCommandsInPython);
   const llvm::StringRef near = nearestWord(word, names);
-  if (near.empty())
+  if (near.empty() && isPath)
     return false;
   llvm::SourceMgr noSources;
-  Diagnostics(noSources, llvm::errs())
-      .error(Location(), "unknown command '" + word + "', and no file; did you mean '" + near + "'?");
+  Diagnostics diags(noSources, llvm::errs());
+  if (llvm::is_contained(kCommandsInPython, word))
+    diags.error(Location(), "'" + word + "' is a command of the Python package, and this is the compiler alone: " +
+                                "`python -m fagen " + word + "` runs it where the package is installed " +
+                                "(scripts/build-wheel builds it)");
+  else
+    diags.error(Location(), "unknown command '" + word + "', and no file; " +
+                                (near.empty() ? "commands are " + known + "; a spec is compiled by fagen SPEC.fa -o DIR"
+                                              : ("did you mean '" + near + "'?").str()));
   return true;
 }
 

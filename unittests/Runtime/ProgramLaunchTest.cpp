@@ -59,7 +59,7 @@ TEST_F(ProgramLaunches, FollowTheRecipe) {
   EXPECT_TRUE(driver.launches[1].beginsEarly);
   for (size_t launch : {0, 1}) {
     EXPECT_EQ(argument<void *>(launch, 256), made.memory);
-    EXPECT_EQ(argument<void *>(launch, 264), workspace + 256); // behind the counter, which is zero
+    EXPECT_EQ(argument<void *>(launch, 264), workspace + 256); // after the counter, which is zero
     EXPECT_EQ(argument<void *>(launch, 272), workspace);
     EXPECT_EQ(argument<int64_t>(launch, 280), 48);
     EXPECT_EQ(argument<int32_t>(launch, 288), 300);

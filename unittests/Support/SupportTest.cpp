@@ -20,6 +20,9 @@ TEST(Suggest, NearestWithinAThird) {
   EXPECT_EQ(nearestWord("sliding", {"none", "causal"}), "");
   EXPECT_EQ(nearestWord("ab", {"cb", "ac"}), "cb"); // the first of equals
   EXPECT_EQ(nearestWord("abc", {"abd", "abc"}), "abc");
+  EXPECT_EQ(nearestWord("j", {"b", "k", "hk"}), ""); // every letter is one replacement away
+  EXPECT_EQ(nearestWord("K", {"b", "k"}), "k");
+  EXPECT_EQ(nearestWord("qq", {"q"}), "");
 }
 
 TEST(Suggest, Alternatives) {

@@ -17,25 +17,26 @@
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
 //       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
 //       grid persistent
-//       size K, M, N
-//       global %gq : f16[rows x 64] param q packed
-//       global %ga : f16[M, K] param a strided
+//       size K, M in [1, 65536], N
+//       global %gk : f16[batch, kv_heads, seq_kv, 64] param k strided
+//       global %ga : f16[M, K] param a
 //       param window : i32 in [1, 4096]
 //       param cap : f32
 //       param %slope : f32[heads]
 //       param %doc : i32[batch, seq_kv] in [0, 1000]
 //       scratch %sights : i32[1, heads, 4, 4]
-//       global %first : u32[B + 1] param first in [0, 1000] ascending
+//       global %first : u32[B + 1] param first in [0, 1000] ascending constant
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       view %page[j] : f16[64, K] = (r, c) -> %ga[%first[j] + r, c]
-//       global %gk : f16[rows x 64] param k
+//       global %parts : f32[rows x 66]
+//       view %k_of : f16[seq_kv, 64] = (row, column) -> %gk[batch_index, kv_head, row, column]
 //       shared %k : f16[kTileKeys x kHeadDimQK] stages kStages swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
 //       fragment %s : f32[32 x 64]
 //       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
 //       site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"
 //       role all warps 0 to 4 registers 168 {
-//         copy_issue %k[0], %gk {kind = "cp_async", row = 0, limit = seq_kv} loc("l4_fp16.fa":20:16)
+//         copy_issue %k[0], %k_of {kind = "cp_async", row = 0} loc("l4_fp16.fa":20:16)
 //         loop j = 0 to key_tiles name "edge" about "tiles that some rows see in part" {
 //           copy_wait {pending = 2} site 1 note("pipeline-loads: K(j) has arrived")
 //           mma %s, %q, %k[j] {form = "abt", accumulate = 0}
@@ -76,7 +77,7 @@ class Diagnostics;
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
-enum class ElementType : uint8_t { F16, BF16, F32, U32, MBarrier, I32, U8, Bit };
+enum class ElementType : uint8_t { F16, BF16, E4M3, F32, U32, MBarrier, I32, U8, Bit };
 /// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
 /// kernels, by the same numbers.
 enum class Layout : uint8_t { RowMajor, Xor, Padded };
@@ -109,17 +110,17 @@ struct Buffer {
   Space space = Space::Shared;
   ElementType type = ElementType::F16;
   Count rows = 0, columns = 0;
-  bool isRing = false;   ///< ops name a position; slot = position mod stages
-  Count stages = 1;      ///< slots of a ring; 1 for others
-  std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
-  bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
-  /// Global, of a kernel with parameters of its own, or a tensor that expressions read: its dimensions, the last dense.
-  /// Without a parameter: one of the workspace, which a launch before writes and each dimension of which is dense.
+  bool isRing = false; ///< ops name a position; slot = position mod stages
+  Count stages = 1;    ///< slots of a ring; 1 for others
+  std::string param;   ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
+  /// Global, of a tensor among the parameters: its dimensions, the last dense. Without a parameter: one of the
+  /// workspace, which a launch before writes and each dimension of which is dense.
   llvm::SmallVector<Expr, 4> shape;
   bool isStrided = false;         ///< of those: parameters say how far elements are apart; else each dimension is dense
   std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
   bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
   bool isDistinct = false;        ///< likewise: no two elements are the same
+  bool isConstant = false;        ///< likewise: nobody writes it while a launch that reads it runs
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
@@ -229,6 +230,9 @@ struct LedgerEntry {
   std::string covers; ///< "RAW k: copy_issue -> mma S; WAR v: mma O -> copy_issue"
 };
 
+/// As many of anything as callers may have (fagen.h).
+inline constexpr int64_t kMostOfSize = 1000000000;
+
 struct Kernel {
   std::string symbol;
   std::string target;  ///< sm_89
@@ -237,9 +241,10 @@ struct Kernel {
   Phase phase = Phase::Built;
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
-  CtaGrid grid;                   ///< of its launch
-  std::vector<Scalar> scalars;    ///< numbers of the caller's
-  std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
+  CtaGrid grid;                               ///< of its launch
+  std::vector<Scalar> scalars;                ///< numbers of the caller's
+  std::vector<std::string> sizes;             ///< parameters that shapes, the grid and lets are written in
+  std::map<std::string, Interval> sizeRanges; ///< of those that say what they may be
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Let> lets;
@@ -251,11 +256,15 @@ struct Kernel {
   Buffer *buffer(llvm::StringRef name) const; ///< null when there is none
   /// `wanted`, or where something of the kernel or of the run time has that name, `wanted` and a number.
   std::string freshName(llvm::StringRef wanted) const;
-  bool packsHeads() const; ///< whether it has a packed buffer
+  /// Whether rows are those of all query heads of a K/V head: row query * heads_per_kv + head.
+  bool packsHeads() const;
   /// Whether it declares sizes or indices of its grid. Its parameters are these sizes and its global buffers then;
   /// those of other kernels are attention's (fagen/device/params.h), and so are their run-time values.
   bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
-  /// The tensors that expressions read next to attention's, in the order of the kernel's argument, after its scalars.
+  /// What a size may be: what it says, else 0 to 10^9.
+  Interval rangeOfSize(llvm::StringRef size) const;
+  /// The tensors that expressions read next to attention's, which ops and views name, in the order of the kernel's
+  /// argument, after its scalars.
   std::vector<const Buffer *> readTensors() const;
   /// The tensor of the workspace that one launch of the program writes and another reads; null where there is none.
   const Buffer *scratchTensor() const;

@@ -56,6 +56,9 @@ struct Powers {
 };
 std::optional<Powers> asPowers(const Op &op);
 bool isPowers(const Op &op);
+/// Whether it is a product whose results powers are made of: scores. Those powers, maybe converted, are the left
+/// operand of another product, which may use the same buffer.
+bool isOfScores(const Kernel &kernel, const Op &op);
 Expr powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, ExponentOrder order);
 
 /// A map to a constant: its value. Nothing of another op.

@@ -1,7 +1,7 @@
 // fagen: where elements of matrices in global memory lie.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies and stores of kernels with parameters of their own name a matrix: a global buffer of two dimensions, or a view
+// Copies and stores name a matrix: a global buffer of two dimensions, or a view
 // of another buffer. Whatever a view's map says, rows and columns end where the view's shape does. What has one value a
 // row may be of one dimension: its rows.
 #pragma once
@@ -50,6 +50,13 @@ struct BoxMap {
 };
 /// Null where rows do not follow each other along one dimension.
 std::optional<BoxMap> boxMapOf(const Matrix &matrix);
+/// Whether each row lies as far after the one before it, from the first to the last.
+bool hasEvenRows(const Matrix &matrix);
+/// Whether the engine, which knows where the tensor ends, moves nothing beyond the matrix: of a bulk copy or store of a
+/// tile as large as this, in such a matrix. It does not if the two end together, or the tile covers the matrix.
+bool boxEndsWithMatrix(const Op &op, const Buffer &tile);
+/// That the whole tile lies inside the matrix, as a condition: the box then reaches nothing else.
+Expr isBoxInside(const Op &op, const Buffer &tile);
 
 /// Which of the op's operands is in global memory; null where none is.
 const Operand *globalOperandOf(const Op &op);
@@ -57,6 +64,8 @@ const Buffer *globalOf(const Op &op);
 /// Of an op that has one.
 Matrix matrixOf(const Op &op);
 
+/// Where the rows that the op names end: at its limit, or where its matrix does.
+Expr rowEndOf(const Op &op);
 /// Row and column of the op's first element, of ops that name a matrix; with the columns of a tile that leave before
 /// it.
 Expr firstRowOf(const Op &op);

@@ -72,6 +72,7 @@ struct Expr {
   };
   Kind kind = Integer;
   int64_t integer = 0;
+  bool hasUnit = false; ///< of an integer: it is a number of bytes
   double decimal = 0;
   std::string name; ///< of a variable or call; the operator of unary and binary
   std::vector<std::unique_ptr<Expr>> operands;
@@ -159,6 +160,7 @@ struct FormParam {
   std::vector<Name> extents; ///< of a tensor: names, or integers as they are written
   bool isAscending = false;
   std::unique_ptr<Expr> low, high; ///< both, or neither
+  bool isDamaged = false;          ///< something after its name was reported
   llvm::SMRange range;
 };
 
@@ -166,8 +168,8 @@ struct FormParam {
 struct FormLine {
   enum Kind : uint8_t { Let, Score, Mask, Sink };
   Kind kind = Let;
-  Name name; ///< of a let; else the word itself
-  std::unique_ptr<Expr> value;
+  Name name;                   ///< of a let; else the word itself
+  std::unique_ptr<Expr> value; ///< null: reported
 };
 
 struct Form {

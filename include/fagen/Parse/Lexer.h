@@ -22,6 +22,9 @@ struct Token {
   }
 };
 
+/// What to write where a number has letters after it that are no unit: "; write KiB".
+std::string unitHint(llvm::StringRef letters);
+
 class Lexer {
 public:
   /// A byte order mark at the beginning is no part of the text.
@@ -42,13 +45,14 @@ private:
   Token quoted();
   bool skipUnknown();
   Token make(Token::Kind kind, const char *begin);
-  bool checkSuffix(const char *begin);
+  bool checkSuffix(const char *begin, bool isName);
   char peek(size_t offset = 0) const { return size_t(end - position) > offset ? position[offset] : '\0'; }
 
   const char *position;
   const char *end;
   Diagnostics &diags;
   bool afterInteger = false; ///< the previous token is an integer that ended at `position`
+  bool afterWord = false;    ///< the previous token is a word, which a value does not follow
 };
 
 } // namespace fagen

@@ -10,7 +10,7 @@
 namespace fagen {
 
 /// The candidate with the smallest edit distance to `word`, in which a swap of neighbours counts one, the first of
-/// equals; empty when none is within a third of the word's length (at least 1).
+/// equals; empty when none is within a third of the word's length (at least 1). One letter is near its capital only.
 llvm::StringRef nearestWord(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> candidates);
 
 /// "a", "a or b", "a, b or c".

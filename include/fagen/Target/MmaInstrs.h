@@ -14,12 +14,12 @@ namespace fagen {
 /// What kernels must know of all instructions of a family.
 struct MmaFamilyInfo {
   Mma family = Mma::Scalar;
-  bool isCollective = false;       ///< threads of a warp, or of a unit, work on a product together; else each alone
-  bool isAsynchronous = false;     ///< a product is issued and waited for
-  bool keepsResults = false;       ///< which lane holds which element of a result is known: results stay in registers
-  unsigned unitWarps = 1;          ///< that issue a product together
-  llvm::StringRef abt, addAbt, ab; ///< device functions: A B^T, the same added to what is there, A B, which always is
-  llvm::StringRef async;           ///< what begins the names of ptx functions that fence, commit and wait for products
+  bool isCollective = false;   ///< threads of a warp, or of a unit, work on a product together; else each alone
+  bool isAsynchronous = false; ///< a product is issued and waited for
+  bool keepsResults = false;   ///< which lane holds which element of a result is known: results stay in registers
+  unsigned unitWarps = 1;      ///< that issue a product together
+  llvm::StringRef abt, addAbt, ab, addAb, atb, addAtb; ///< device functions; add: to what is there; empty: none
+  llvm::StringRef async; ///< what begins the names of ptx functions that fence, commit and wait for products
   std::vector<llvm::StringRef> headers; ///< below <fagen/device/>
 };
 
@@ -51,6 +51,10 @@ struct MmaInstrInfo {
   unsigned headDimMultiple = 0;
   unsigned aRegisters = 0, bRegisters = 0, dRegisters = 0; ///< fragments, in 32-bit registers of a thread
   llvm::StringRef mnemonic;                                ///< PTX; empty for scalar arithmetic
+  bool hasMajors = false; ///< operands in shared memory run along what is summed over, or across it; else along it
+  bool leftInRegisters = false; ///< where the left operand may lie; the right one is in shared memory
+  bool leftInShared = false;
+  bool leftMayBeSums = false; ///< the left operand may have the sums' type, as products leave them
   FeatureMask needs = 0;
   bool implemented = false;
 };

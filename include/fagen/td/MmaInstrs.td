@@ -11,11 +11,14 @@ class MmaFamily<Case family> {
   bit Asynchronous = 0;  // a product is issued and waited for
   bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
   int UnitWarps = 1;     // that issue a product together
-  // Device functions: A B^T, the same added to what is there, and A B, which always is. They return when the product is
-  // complete, or was issued.
+  // Device functions, by form; Add: the product is added to what is there. They return when it is complete, or was
+  // issued. Empty: there is none.
   string Abt = "mma_abt";
   string AddAbt = "mma_add_abt";
-  string Ab = "mma_ab";
+  string Ab = "mma_first_ab";
+  string AddAb = "mma_ab";
+  string Atb = "mma_atb";
+  string AddAtb = "mma_add_atb";
   string Async = "";     // what begins the names of ptx functions that fence, commit and wait for products
   list<string> Headers = ["ops/mma.h"];
 }
@@ -24,13 +27,21 @@ def ScalarFamily : MmaFamily<MmaScalar> {
   let Collective = 0;
   let KeepsResults = 0;
   let Abt = "scores_abt<kWarpRows>";
-  let Ab = "output_ab";
+  let AddAbt = "";
+  let Ab = "";
+  let AddAb = "output_ab";
+  let Atb = "";
+  let AddAtb = "";
   let Headers = ["ops/scalar.h"];
 }
 def WmmaFamily : MmaFamily<MmaWmma> {
   let KeepsResults = 0;
   let Abt = "wmma_abt<kWarpRows>";
+  let AddAbt = "";
   let Ab = "wmma_ab<kWarpRows>";
+  let AddAb = "";
+  let Atb = "";
+  let AddAtb = "";
   let Headers = ["ops/wmma.h"];
 }
 def MmaSyncFamily : MmaFamily<MmaMmaSync>;
@@ -39,7 +50,10 @@ def WgmmaFamily : MmaFamily<MmaWgmma> {
   let UnitWarps = 4;
   let Abt = "issue_abt";
   let AddAbt = "issue_add_abt";
-  let Ab = "issue_ab";
+  let Ab = "issue_first_ab";
+  let AddAb = "issue_ab";
+  let Atb = "issue_atb";
+  let AddAtb = "issue_add_atb";
   let Async = "wgmma";
   let Headers = ["ops/mma.h", "ops/wgmma.h"];
 }
@@ -58,6 +72,14 @@ class MmaInstr<Case family, Case operand, Case accum, int m, int n, int k> {
   list<Feature> Needs = [];
   bit Implemented = 0;
 
+  // Where operands lie, and how. A tile in shared memory is read along what is summed over (its columns are, of the left
+  // operand of a b, or of both of a b^T), or with HasMajors across it, too; in registers it runs along. B is in shared
+  // memory. K elements are 32 bytes of each operand where the instruction is one of matrices.
+  bit HasMajors = 1;
+  bit LeftInRegisters = 1;
+  bit LeftInShared = 1;
+  bit LeftMayBeSums = 0; // the left operand may have the sums' type, as products leave them
+
   // What a kernel built from it needs of its tile.
   int SlabRows = m;       // query rows that one warp, or one group of warps, takes at least
   int SlabWarps = 1;      // warps that work on a slab together
@@ -71,6 +93,8 @@ class MmaInstr<Case family, Case operand, Case accum, int m, int n, int k> {
 }
 
 class Scalar<Case operand> : MmaInstr<MmaScalar, operand, F32, 1, 1, 1> {
+  let LeftInRegisters = 0;
+  let LeftMayBeSums = 1;
   let KeyMultiple = 32; // a lane takes every 32nd key
   let HeadDimMultiple = 8;
   let Implemented = 1;
@@ -122,7 +146,6 @@ let DRegisters = 4 in def WmmaF16F16 : Wmma16<F16, F16, "f16.f16">;
 // group holds rows 16w to 16w + 15 in the fragments of mma.m16n8k16, where each 16 bits of A may be two bytes. A comes
 // from registers or shared memory, B from shared memory by descriptor.
 class WgmmaM64<Case operand, Case accum, int k> : MmaInstr<MmaWgmma, operand, accum, 64, 8, k> {
-  bit HasMajors = 1; // either operand may run along K or across it; else both run along K
   let NMax = 256;
   let Mnemonic = "wgmma.mma_async.sync.aligned.m64nNk" # k # "." # accum.Text # "." # operand.Text # "." # operand.Text;
   let PtxSection = "Asynchronous warpgroup-level matrix instructions: wgmma.mma_async";
@@ -144,4 +167,4 @@ let Implemented = 1, DRegisters = 4 in { // for N = 8; N / 8 times as many in ge
   def WgmmaF32BF16 : WgmmaM64K16<BF16, F32>;
 }
 let DRegisters = 2 in def WgmmaF16F16 : WgmmaM64K16<F16, F16>;
-let DRegisters = 4 in def WgmmaF32E4M3 : WgmmaM64K32<E4M3>;
+let Implemented = 1, DRegisters = 4 in def WgmmaF32E4M3 : WgmmaM64K32<E4M3>;

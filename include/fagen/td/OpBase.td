@@ -101,7 +101,7 @@ class TestEx<string name, bit optional = 0> : RealEx<name, optional>;
 
 def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
 def CacheHintEnum : Enum<"CacheHint", "How long a copy stays in L2.", ["evict_first", "evict_last"]>;
-def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;
+def MmaFormEnum : Enum<"MmaForm", "Which operand a product takes transposed.", ["abt", "ab", "atb"]>;
 def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;
 def ReductionEnum : Enum<"Reduction", "What a reduction makes of two elements.", ["max", "sum"]>;
 def ReachEnum : Enum<"ReduceReach", "Whose elements of a row a reduction is of.", ["thread", "row", "lanes"]>;

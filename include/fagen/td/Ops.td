@@ -77,8 +77,9 @@ def Vote : Op<"vote",
   let HasBody = 1;
 }
 
-def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`; ab of fewer columns "
-    "than b takes its first ones",
+def Mma : Op<"mma",
+    "a product that is complete when the op is: acc = a b^T (abt), a b (ab) or a^T b (atb), added if `accumulate`; ab and "
+    "atb of fewer columns than b take its first ones",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
     [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>,
@@ -109,7 +110,7 @@ def StorePartial : Op<"store_partial", "a key warp's result, not normalised, to 
 
 def StoreMerged : Op<"store_merged", "merges the results of the key warps in fixed order and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
 
 def Store : Op<"store",
     "rows [row, row + dst rows) below limit to global memory, columns from `column` on; of a view what it has",
@@ -153,7 +154,7 @@ def CombineLast : Op<"combine_last",
     "single split is taken from where the key warps left it",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
 
 // Synchronisation and control.
 

@@ -218,6 +218,14 @@ def PlaceBarriers : Pass<"place-barriers",
   let From = "Allocated";
   let To = "Placed";
 }
+def VerifyBounds : Pass<"verify-bounds",
+  "proves that no index of an access to global memory lies outside of its extent, whatever index tensors hold, and holds lets that are read to what they may be",
+  "a kernel with parameters of its own; others stay as they are",
+  "each index lies inside, by conditions, limits and clamps that stand in the IR; no two roles read a trip count each"> {
+  let Place = "Last of those that may change the IR, by lets: the accesses and conditions are those of the text.";
+  let From = "Placed";
+  let To = "Placed";
+}
 def VerifyBarriers : Pass<"verify-barriers",
   "proves the final kernel free of races and of hangs",
   "the final IR",

@@ -111,7 +111,7 @@ public:
   }
 
   /// Row-major matrices are column-major ones transposed: S^T = K Q^T, O^T = V^T P^T. The query heads of one K/V head
-  /// lie behind one another, so they are one matrix with as many rows.
+  /// lie one after the other, so they are one matrix with as many rows.
   void enqueue(CuStream stream) override {
     const Case &c = tensors.problem;
     const Shape &s = c.shape;

@@ -17,7 +17,7 @@ struct Loaded {
   std::string reason; ///< empty: every function is there
 };
 
-/// In a directory outside the loader's path, the library that it needs is beside it and must be loaded first.
+/// In a directory outside the loader's path, the library that it needs is next to it and must be loaded first.
 void *openAt(const std::filesystem::path &file) {
   std::string name = file.filename().string();
   std::string needed = "libcublasLt" + name.substr(std::string("libcublas").size());

@@ -20,7 +20,7 @@ void requireBaseline(const std::string &name);
 /// The variant of "kernel:VARIANT"; empty for other names.
 std::string baselineVariant(const std::string &name);
 
-/// The contestants behind a name: the four of "sdpa", else the name alone.
+/// The contestants of a name: the four of "sdpa", else the name alone.
 std::vector<std::string> baselineMembers(const std::string &name);
 
 /// Whether PyTorch computes it.

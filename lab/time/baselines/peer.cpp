@@ -1,4 +1,4 @@
-// fagen: times kernels beside PyTorch, in one Python process on the same tensors.
+// fagen: times kernels and PyTorch, in one Python process on the same tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "peer.h"
 #include "lab/support/child_process.h"
@@ -47,7 +47,7 @@ static std::vector<std::string> peerArguments(const std::vector<std::unique_ptr<
   std::string library = locate("FAGEN_CAPI", {tool.parent_path() / "libfagen_capi.so",
                                               tool.parent_path() / "../lib/fagen/measure/libfagen_capi.so"});
   if (library.empty())
-    throw UserError("libfagen_capi.so is not beside fagen-run; FAGEN_CAPI can name it");
+    throw UserError("libfagen_capi.so is not next to fagen-run; FAGEN_CAPI can name it");
   std::string python = locate("FAGEN_PYTHON", {});
   std::vector<std::string> arguments = {python.empty() ? "python3" : python, script, "--stream", "--library", library};
   auto add = [&](const char *option, const std::string &value) { arguments.insert(arguments.end(), {option, value}); };

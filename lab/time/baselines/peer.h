@@ -1,4 +1,4 @@
-// fagen: times kernels beside PyTorch, in one Python process on the same tensors.
+// fagen: times kernels and PyTorch, in one Python process on the same tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

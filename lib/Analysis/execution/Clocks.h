@@ -1,4 +1,4 @@
-// fagen: what each thread of a CTA or cluster knows to lie behind it: vector clocks of warps that run different roles.
+// fagen: what each thread of a CTA or cluster knows to have happened: vector clocks of warps that run different roles.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The agents are, of each warp, its first lane and the other lanes. A clock says of each agent up to which of its
@@ -10,9 +10,9 @@
 //   Initialised  mbarriers that a fence showed the async proxy
 //
 // The other lanes of a warp know of each other only what a barrier told them: their own entry is not raised by program
-// order. Beside agents a clock counts what runs without them: complete phases of each mbarrier's slots, generations of
-// each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each warp. Of a
-// cluster the warps, slots and barriers of all CTAs are numbered one behind the other.
+// order. In addition to agents a clock counts what runs without them: complete phases of each mbarrier's slots,
+// generations of each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each
+// warp. Of a cluster the warps, slots and barriers of all CTAs are numbered one after the other.
 //
 // An entry is what is known, and by which ops it came here. Most of an execution's time goes into learning entries of
 // other clocks, so there is no branch in that (ClockLearn.cpp).

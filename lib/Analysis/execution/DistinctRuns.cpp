@@ -7,7 +7,7 @@
 
 using namespace fagen;
 
-/// Runs behind a run that are asked where they will go on.
+/// Runs after a run that are asked where they will go on.
 static constexpr unsigned kLookAhead = 64;
 /// Steps of warps that take as long as keeping the state of an execution.
 static constexpr uint64_t kWorthKeeping = 50;
@@ -93,7 +93,7 @@ uint64_t DistinctRuns::stepsUpTo(const Entry &run, const Progress &progress) {
   return steps;
 }
 
-/// Where originals behind this run leave it: what all of those up to one of them have in common. Each is further than
+/// Where originals after this run leave it: what all of those up to one of them have in common. Each is further than
 /// the one before.
 llvm::SmallVector<Progress, 4> DistinctRuns::placesOf(unsigned run, const Progress *begin) const {
   llvm::SmallVector<Progress, 8> candidates;
@@ -150,7 +150,7 @@ void DistinctRuns::executeTurnByTurn(unsigned run, Execution &execution) const {
 
 std::vector<DistinctRuns::Meeting> DistinctRuns::meetingsOf(unsigned run, const Encounters &encounters) const {
   std::vector<Meeting> meetings;
-  std::vector<std::vector<unsigned>> alike; // by timeline and event: behind the one before that does the same; 0: none
+  std::vector<std::vector<unsigned>> alike; // by timeline and event: after the one before that does the same; 0: none
   for (const Timeline *timeline : runs[run].timelines) {
     llvm::DenseMap<unsigned, unsigned> last;
     std::vector<unsigned> &before = alike.emplace_back();
@@ -162,8 +162,8 @@ std::vector<DistinctRuns::Meeting> DistinctRuns::meetingsOf(unsigned run, const 
     const Access &access = *plan.op(timeline.role, timeline.events[first.event].point).accesses[first.access];
     auto slot = [&] { return slotAt(*access.buffer, timeline.events[first.event].positions[access.operand]); };
     const unsigned met = slot();
-    for (unsigned behind = first.event + 1; behind != 0; behind = alike[first.timeline][first.event]) {
-      first.event = behind - 1;
+    for (unsigned next = first.event + 1; next != 0; next = alike[first.timeline][first.event]) {
+      first.event = next - 1;
       if (slot() == met)
         meetings.push_back({first, second});
     }

@@ -4,7 +4,7 @@
 // Lets steer more than what is executed: which of two runs masks a tile is the same to an execution. So a run may do
 // the same as one before it, the original, with other ops: then it meets no hang and no race that the original does
 // not, and only what it says of ops may be new. And runs differ late: one more step of a loop leaves all before as it
-// was. So each original says up to where it is like the one before, and where those behind it will go on.
+// was. So each original says up to where it is like the one before, and where those after it will go on.
 #pragma once
 
 #include "Execution.h"
@@ -48,8 +48,8 @@ private:
     std::string steps;
     bool isFirst = false; ///< of so many turns
     unsigned original = 0;
-    unsigned repeats = 0;      ///< of an original: runs behind it that do the same
-    unsigned nextOriginal = 0; ///< behind it, among the originals
+    unsigned repeats = 0;      ///< of an original: runs after it that do the same
+    unsigned nextOriginal = 0; ///< after it, among the originals
     Progress shared;           ///< of an original: with the one before
   };
   unsigned doingOf(const Timeline *timeline);

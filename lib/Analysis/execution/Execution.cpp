@@ -161,7 +161,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
   return !hasFailed;
 }
 
-/// What goes on beside threads.
+/// What goes on without threads.
 void Execution::begin(Warp &warp, const Event &event, const PlannedOp &op) {
   switch (op.sync.done) {
   case Means::Phases:

@@ -138,7 +138,7 @@ private:
   void addCta(unsigned cta);
   /// " of CTA 1", in a cluster.
   std::string ofCta(unsigned cta) const;
-  /// The CTAs in whose memory a warp's op takes effect, from the first one to behind the last.
+  /// The CTAs in whose memory a warp's op takes effect, from the first one to past the last.
   std::pair<unsigned, unsigned> ctasOf(const Warp &warp, const PlannedOp &op) const {
     return op.isShared ? std::pair(0u, plan.ctas) : std::pair(warp.cta, warp.cta + 1);
   }

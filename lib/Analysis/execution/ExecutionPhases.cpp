@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A wait sees only whether the number of complete phases is odd. It is right only if it begins when the phase before is
-// known to be complete, and if the phase behind cannot be complete before it has passed.
+// known to be complete, and if the phase after cannot be complete before it has passed.
 
 #include "Execution.h"
 

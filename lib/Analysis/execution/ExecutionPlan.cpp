@@ -86,8 +86,8 @@ void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsig
       }
 }
 
-/// Whether it has a meaning in an execution beside its accesses; groups of cp_async copies have theirs in timelines,
-/// fences of products on courses.
+/// Whether it has a meaning in an execution in addition to its accesses; groups of cp_async copies have theirs in
+/// timelines, fences of products on courses.
 static bool isAction(const SyncInfo &sync) {
   if (sync.releases == Means::CopyGroups || sync.acquires == Means::CopyGroups || sync.releases == Means::ProductFence)
     return false;

@@ -22,7 +22,7 @@ struct PlannedOp {
   const ir::Op *op = nullptr;
   uint16_t number = 0; ///< in clocks
   bool isIdle = true;  ///< neither orders nor accesses anything but fragments
-  /// The lanes of a warp come together there; and that is all. Then they know nothing new behind an op that meets them,
+  /// The lanes of a warp come together there; and that is all. Then they know nothing new after an op that meets them,
   /// too, and that they are past it is nothing that somebody asks for.
   bool meetsLanes = false, onlyMeetsLanes = false;
   ir::SyncInfo sync;
@@ -44,8 +44,8 @@ struct PlannedOp {
 
 /// An access in a slot, by a warp of each CTA, that a warp's access meets.
 struct Rival {
-  /// What the later one needs beside knowing that it is done: a fence where it is by the async proxy, and the earlier
-  /// one is not.
+  /// What the later one needs in addition to knowing that it is done: a fence where it is by the async proxy, and the
+  /// earlier one is not.
   enum class Ask : uint8_t { Order, InitFence, ProxyFence };
   unsigned access = 0, instance = 0; ///< `instance`: in the first CTA
   unsigned number = 0;               ///< of access and slot among all that were found, for all warps of both accesses

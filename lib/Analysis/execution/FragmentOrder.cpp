@@ -106,7 +106,7 @@ void FragmentOrder::check(const Access &second, int64_t position) {
     compared[second.index] |= uses[member.fragment].accesses;
 }
 
-/// Products follow each other in the order of their groups; one needs a fence behind what the warp itself has done.
+/// Products follow each other in the order of their groups; one needs a fence after what the warp itself has done.
 void FragmentOrder::compare(const Access &first, const Instance &instance, const Access &second, int64_t position) {
   Gap gap = Gap::None;
   if (first.isAsync && !second.isAsync && complete.value() < instance.group)

@@ -9,6 +9,7 @@
 
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Patterns.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Target/Target.h"
@@ -23,23 +24,40 @@ using llvm::Twine;
 namespace {
 
 constexpr unsigned kBlock = 16;      ///< rows and columns that fragments are made of
+constexpr unsigned kChunkBytes = 16; ///< that lie together in every layout
+constexpr unsigned kSliceBytes = 32; ///< of a row, that a product sums over at a time
 constexpr unsigned kMostOfBox = 256; ///< rows, and columns, that one bulk copy moves (CUDA Driver API, tensor maps)
 
 /// What a buffer is to the device library.
 enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, Nothing };
 
-bool isHalf(ElementType type) { return type == ElementType::F16 || type == ElementType::BF16; }
+/// What copies move and products take.
+bool isOfTiles(ElementType type) {
+  switch (type) {
+  case ElementType::F16:
+  case ElementType::BF16:
+  case ElementType::E4M3:
+    return true;
+  case ElementType::F32:
+  case ElementType::U32:
+  case ElementType::MBarrier:
+  case ElementType::I32:
+  case ElementType::U8:
+  case ElementType::Bit:
+    break;
+  }
+  return false;
+}
 
 Held heldAs(const Buffer &buffer) {
+  const unsigned rowBytes = buffer.columns * sizeOf(buffer.type);
   if (buffer.space == Space::Shared)
-    return isHalf(buffer.type) && buffer.columns % 8 == 0 ? Held::Tile : Held::Nothing;
+    return isOfTiles(buffer.type) && rowBytes % kChunkBytes == 0 ? Held::Tile : Held::Nothing;
   if (buffer.space != Space::Fragment || buffer.rows % kBlock != 0)
     return Held::Nothing;
-  if (buffer.columns == 1)
-    return buffer.type == ElementType::F32 ? Held::RowValues : Held::Nothing;
-  if (buffer.columns % kBlock != 0)
-    return Held::Nothing;
-  return buffer.type == ElementType::F32 ? Held::Accumulator : isHalf(buffer.type) ? Held::LeftOperand : Held::Nothing;
+  if (buffer.type == ElementType::F32)
+    return buffer.columns == 1 ? Held::RowValues : buffer.columns % kBlock == 0 ? Held::Accumulator : Held::Nothing;
+  return isOfTiles(buffer.type) && rowBytes % kSliceBytes == 0 ? Held::LeftOperand : Held::Nothing;
 }
 
 llvm::StringRef nameOf(Held held) {
@@ -47,11 +65,11 @@ llvm::StringRef nameOf(Held held) {
   case Held::Accumulator:
     return "a fragment of f32, of whole blocks of 16 x 16";
   case Held::LeftOperand:
-    return "a fragment of f16 or bf16, of whole blocks of 16 x 16";
+    return "a fragment of f16 or bf16, of whole blocks of 16 x 16, or of e4m3, of 16 x 32";
   case Held::RowValues:
     return "a fragment of f32 with one column and a multiple of 16 rows";
   case Held::Tile:
-    return "a shared tile of f16 or bf16, with a multiple of 8 columns";
+    return "a shared tile of f16 or bf16, with a multiple of 8 columns, or of e4m3, of 16";
   case Held::Nothing:
     break;
   }
@@ -100,10 +118,8 @@ private:
       checkMap(*map);
     else if (const auto convert = dynCast<ConvertOp>(op))
       checkConvert(*convert->p().buffer, *convert->s().buffer);
-    else if (const auto product = dynCast<MmaOp>(op))
+    else if (const auto product = asProduct(op))
       checkProduct(*product);
-    else if (const auto product = dynCast<MmaIssueOp>(op))
-      checkIssue(*product);
     else if (const auto store = dynCast<StoreOp>(op))
       checkStore(*store->o().buffer, *store->dst().buffer);
     else if (const auto stage = dynCast<StageOutputOp>(op))
@@ -208,33 +224,48 @@ private:
     needs(s, {Held::Accumulator});
   }
 
-  template <typename Product> void checkProductOf(Product product) {
-    const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
+  void checkProduct(const Product &product) {
+    const Buffer &acc = *product.acc, &a = *product.a, &b = *product.b;
     needs(acc, {Held::Accumulator});
     needs(a, {Held::LeftOperand, Held::Tile});
     needs(b, {Held::Tile});
-    needsSameType(a, b);
-    if (a.space == Space::Shared)
-      needsRowsOfWarps(a, acc);
-    const unsigned summed = product.form() == MmaForm::Abt ? b.columns : b.rows;
-    lacks(summed % kBlock != 0, "products sum over a multiple of 16; %" + b.name + " is " + shapeOf(b));
-  }
-
-  void checkProduct(MmaOp<const Op> product) {
-    checkProductOf(product);
-    const Buffer &b = *product.b().buffer;
-    lacks(product.sums() && b.type != ElementType::F16,
-          "sums in f16 are of f16; %" + b.name + " is of " + toString(b.type));
-    lacks(product.sums() && product.form() == MmaForm::Abt && product.accumulate(),
-          "sums in f16 of form abt are not added to others; accumulate is 1");
     const WarpGrid grid = warpGridOf(kernel, role);
-    lacks(grid.columns > 1 && product.form() == MmaForm::Ab && product.b().buffer->rows % (kBlock * grid.columns) != 0,
-          "warps divide the rows of %" + product.b().buffer->name + " by " + Twine(grid.columns) +
-              ", not into multiples of 16");
+    if (const MmaInstrInfo *const instr = instructionOf(kernel, product)) {
+      const TargetInfo *const target = lookupTarget(kernel.target);
+      lacks(target && !target->hasAll(instr->needs),
+            kernel.target + " has no product of " + toString(b.type) + " with sums in " + toString(acc.type));
+      lacks(product.sumsOfRight() % instr->k != 0,
+            "products sum over a multiple of " + Twine(instr->k) + "; %" + b.name + " is " + shapeOf(b));
+    }
+    lacks(functionOf(kernel, product).empty(), kernel.backend + " has no function for form " + toString(product.form) +
+                                                   " with accumulate = " + Twine(int(product.accumulates)));
+    if (a.space == Space::Shared) {
+      const unsigned rows = acc.rows * grid.rows;
+      lacks(product.rowsOfLeft() != rows, "%" + a.name + " has " + Twine(product.rowsOfLeft()) +
+                                              (product.takesLeftTransposed() ? " columns" : " rows") +
+                                              "; warps of role " + role.name + " have " + Twine(rows) + " rows of %" +
+                                              acc.name);
+      lacks(grid.columns > 1 && product.form != MmaForm::Abt,
+            "warps of role " + role.name + " divide columns; a product of form " + toString(product.form) +
+                " whose left operand is in shared memory has none side by side");
+    } else {
+      lacks(product.rowsOfLeft() != acc.rows, "%" + a.name + " and %" + acc.name + " differ in rows");
+      lacks(grid.columns > 1 && product.dividesSums() && b.rows % (kBlock * grid.columns) != 0,
+            "warps divide the rows of %" + b.name + " by " + Twine(grid.columns) + ", not into multiples of 16");
+    }
+    product.isAsynchronous ? checkIssued(MmaIssueOp(op)) : checkSums(product);
   }
 
-  void checkIssue(MmaIssueOp<const Op> product) {
-    checkProductOf(product);
+  /// ops/mma_f16.h has no others.
+  void checkSums(const Product &product) {
+    const bool isThere = product.form == MmaForm::Abt
+                             ? !product.accumulates
+                             : product.form == MmaForm::Ab && product.accumulates && product.a->space != Space::Shared;
+    lacks(product.sumsInF16 && !isThere, "sums in f16 are of form abt with accumulate = 0, or of form ab with "
+                                         "accumulate = 1 and a left operand in registers");
+  }
+
+  void checkIssued(MmaIssueOp<const Op> product) {
     const Buffer &acc = *product.acc().buffer;
     lacks(acc.rows != kBlock, "a warp of a group has 16 rows; %" + acc.name + " has " + Twine(acc.rows));
     lacks(acc.columns > kMostOfBox,
@@ -243,8 +274,8 @@ private:
     for (const Operand *operand : {&product.a(), &product.b()})
       lacks(operand->buffer->space == Space::Shared && operand->buffer->layout != Layout::Xor,
             "products of groups read swizzled tiles; %" + operand->buffer->name + " has no swizzle xor");
-    lacks(product.held().buffer && product.accumulate(),
-          "a product that is added takes no columns from registers, as %" +
+    lacks(product.held().buffer && (product.accumulate() || product.form() != MmaForm::Abt),
+          "only a product of form abt with accumulate = 0 takes columns from registers, as %" +
               (product.held().buffer ? product.held().buffer->name : "") + " has");
   }
 
@@ -271,8 +302,11 @@ private:
 
   void checkStore(const Buffer &o, const Buffer &matrix) {
     needs(o, {Held::Accumulator});
-    lacks(!isHalf(matrix.type) && matrix.type != ElementType::F32,
-          "results are f16, bf16 or f32; %" + matrix.name + " is of " + toString(matrix.type));
+    const bool isStored =
+        matrix.type == ElementType::F16 || matrix.type == ElementType::BF16 || matrix.type == ElementType::F32;
+    lacks(!isStored, "results that threads store are f16, bf16 or f32, and of e4m3 they leave through shared memory: "
+                     "stage_output; %" +
+                         matrix.name + " is of " + toString(matrix.type));
   }
 
   void checkStage(StageOutputOp<const Op> stage) {

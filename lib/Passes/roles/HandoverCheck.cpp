@@ -3,6 +3,8 @@
 
 #include "HandoverCheck.h"
 
+#include "fagen/IR/Queries.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 

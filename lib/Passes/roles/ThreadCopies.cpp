@@ -71,10 +71,10 @@ static Ops told(const ThreadCopies::Tell &tell, const Expr &position, int64_t pe
 }
 
 /// A group is the oldest but for those that its step and `late` more closed after it.
-void ThreadCopies::placeInLoop(const Step &step, std::map<const Op *, Ops> &behind) const {
+void ThreadCopies::placeInLoop(const Step &step, std::map<const Op *, Ops> &after) const {
   const LoopOp<const Op> loop(*step.loop);
   const int64_t groups = step.fills.size();
-  Ops &inStep = behind[step.fills.back().last], &atLast = behind[step.loop];
+  Ops &inStep = after[step.fills.back().last], &atLast = after[step.loop];
   const Expr now = variable(loop.variable());
   unsigned latest = 0;
   for (int64_t i = 0; i < groups; ++i) {
@@ -93,8 +93,8 @@ void ThreadCopies::placeInLoop(const Step &step, std::map<const Op *, Ops> &behi
                       left * groups + groups - 1 - i, fill.last->location));
 }
 
-void ThreadCopies::placeOnce(llvm::ArrayRef<Fill> fills, std::map<const Op *, Ops> &behind) const {
-  Ops &ops = behind[fills.back().last];
+void ThreadCopies::placeOnce(llvm::ArrayRef<Fill> fills, std::map<const Op *, Ops> &after) const {
+  Ops &ops = after[fills.back().last];
   for (size_t i = 0; i < fills.size(); ++i)
     appendIf(ops, fills[i].condition,
              told(fills[i].tell, fills[i].position, int64_t(fills.size() - 1 - i), fills[i].last->location));
@@ -113,22 +113,22 @@ bool ThreadCopies::loopsBetween(const Block &block, const Fill &first, const Fil
   });
 }
 
-void ThreadCopies::place(std::map<const Op *, Ops> &behind) {
+void ThreadCopies::place(std::map<const Op *, Ops> &after) {
   for (auto &[block, step] : steps) {
     sort(step);
     for (const Fill &fill : step.fills) // also where no copy came before: waits count groups
-      behind[fill.last].push_back(makeCopyCommit({.location = fill.last->location}));
+      after[fill.last].push_back(makeCopyCommit({.location = fill.last->location}));
   }
   for (const auto &[block, step] : steps) {
     if (step.loop) {
-      placeInLoop(step, behind);
+      placeInLoop(step, after);
       continue;
     }
     for (llvm::ArrayRef<Fill> fills = step.fills; !fills.empty();) {
       size_t count = 1;
       while (count < fills.size() && !loopsBetween(*block, fills[count - 1], fills[count]))
         ++count;
-      placeOnce(fills.take_front(count), behind);
+      placeOnce(fills.take_front(count), after);
       fills = fills.drop_front(count);
     }
   }

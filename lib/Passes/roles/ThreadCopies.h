@@ -16,7 +16,7 @@ public:
   using Tell = std::function<ir::Ops(ir::Expr position)>;
   void add(const HandoverSite &fills, const ir::Count &stages, Tell tell);
   /// Ops that are to stand after others, of all that were added.
-  void place(std::map<const ir::Op *, ir::Ops> &behind);
+  void place(std::map<const ir::Op *, ir::Ops> &after);
 
 private:
   /// A group of copies in a block.
@@ -35,8 +35,8 @@ private:
   size_t indexOf(const Fill &fill) const { return places.of(*fill.last).index; }
   void sort(Step &step) const;
   bool loopsBetween(const ir::Block &block, const Fill &first, const Fill &second) const;
-  void placeInLoop(const Step &step, std::map<const ir::Op *, ir::Ops> &behind) const;
-  void placeOnce(llvm::ArrayRef<Fill> fills, std::map<const ir::Op *, ir::Ops> &behind) const;
+  void placeInLoop(const Step &step, std::map<const ir::Op *, ir::Ops> &after) const;
+  void placeOnce(llvm::ArrayRef<Fill> fills, std::map<const ir::Op *, ir::Ops> &after) const;
 
   const OpPlaces &places;
   std::map<const ir::Block *, Step> steps;

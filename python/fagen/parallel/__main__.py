@@ -6,14 +6,16 @@ import json
 import sys
 
 from .. import errors
-from . import _cost
+from . import _cost, _cost_back
 
 _EXAMPLES = """examples:
   python -m fagen.parallel plan --seq 131072 --heads 32 --kv-heads 8 --ranks 2-64
   python -m fagen.parallel plan --seq 1048576 --heads 32 --kv-heads 8 --ranks 64 --all
+  python -m fagen.parallel plan --seq 131072 --heads 32 --kv-heads 8 --gradients
   python -m fagen.parallel plan --seq 131072 --heads 16 --window 4096 --network 25 --json
   python -m fagen.parallel balance --documents 8192,300,55000,1200 --ranks 8
   wc -c *.txt | python -m fagen.parallel balance --documents - --ranks 64
+  wc -c *.txt | head -n -1 | python -m fagen.parallel balance --documents - --tokens 4194304 --ranks 2-4096
 """
 
 
@@ -39,6 +41,7 @@ def _parser():
     plan.add_argument("--window", type=_count, help="keys that a row sees, its own the last")
     plan.add_argument("--ranks", type=_ranks, default=_ranks("2-4096"), help="8, 2,4,6 or 2-4096 (each twice the last)")
     plan.add_argument("--chunks", type=_count, default=2, help="of an exchange over heads")
+    plan.add_argument("--gradients", action="store_true", help="of the forward and its gradients")
     plan.add_argument("--all", action="store_true", help="every mesh, not the best alone")
     plan.add_argument("--json", action="store_true")
     for field in dataclasses.fields(_cost.Machine):
@@ -46,9 +49,12 @@ def _parser():
                           help=f"of the machine; {field.default:g} where not given")
     balance = commands.add_parser("balance", help="how even the work of packed documents is on ranks", epilog=_EXAMPLES,
                                   formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="The largest rank's work in relation to the mean, for each split.")
+                                  description="For each split the largest rank's work in relation to the mean, of a forward or its gradients, and the "
+                                  "keys that a rank needs of others, at most, in relation to the mean that ranks hold.")
     balance.add_argument("--documents", required=True, help="lengths, one after the other; - reads the first number of each line")
-    balance.add_argument("--ranks", type=_ranks, default=_ranks("2-64"))
+    balance.add_argument("--tokens", type=_count, help="draw so many from documents of these lengths; else each is taken once")
+    balance.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    balance.add_argument("--ranks", type=_ranks, default=_ranks("2-4096"))
     balance.add_argument("--mask", choices=("causal", "none"), default="causal")
     balance.add_argument("--json", action="store_true")
     return parser
@@ -93,7 +99,8 @@ def _plan(given):
         raise errors.Error(f"{kv_heads} K/V heads do not divide {given.heads} heads")
     problem = _cost.Problem(given.seq, given.heads, kv_heads, given.head_dim, given.batch, given.mask == "causal", given.window)
     machine = _cost.Machine(**{field.name: getattr(given, field.name) for field in dataclasses.fields(_cost.Machine)})
-    found = [one for ranks in given.ranks for one in _cost.best(problem, machine, ranks, given.chunks)[:None if given.all else 1]]
+    of = _cost_back.estimate if given.gradients else _cost.estimate
+    found = [one for ranks in given.ranks for one in _cost.best(problem, machine, ranks, given.chunks, of)[:None if given.all else 1]]
     if given.json:
         print(json.dumps({"problem": dataclasses.asdict(problem), "machine": dataclasses.asdict(machine), "estimates": [
             {**dataclasses.asdict(one), "ranks": one.ranks, "scheme": one.scheme, "speedup": one.speedup, "efficiency": one.efficiency}
@@ -120,20 +127,25 @@ def _balance(given):
     from . import _balance as balance
     from ._split import contiguous, zigzag
     lengths = _lengths(given.documents)
+    if given.tokens is not None:
+        lengths = balance.drawn([n for n in lengths if n] or [1], given.tokens, given.seed)
     offsets = torch.tensor([0, *lengths]).cumsum(0)
     length, mask = int(offsets[-1]), {"documents": offsets, "causal": given.mask == "causal"}
-    work = balance.work_of_rows(length, **mask)
+    bounds = balance.bounds_of(length, **mask)
+    work = bounds.pairs(length).sum(0)
     found = []
     for ranks in given.ranks:
-        splits = {"contiguous": contiguous(length, ranks), "zigzag": zigzag(length, ranks), "balanced": balance.balanced(length, ranks, **mask)}
-        found.append({"ranks": ranks, **{name: balance.share_of(work, split) for name, split in splits.items()},
-                      "ranges": max(map(len, splits["balanced"].ranges))})
+        splits = {"contiguous": contiguous(length, ranks), "zigzag": zigzag(length, ranks), "balanced": balance.of_work(work, ranks)}
+        found.append({"ranks": ranks, **{name: balance.share_of(work, split) for name, split in splits.items()}, "ranges": max(map(len, splits["balanced"].ranges)),
+                      "keys": {name: balance.keys_of_others(bounds, split) for name, split in splits.items()}})
     if given.json:
         print(json.dumps({"documents": len(lengths), "length": length, "longest": max(lengths), "splits": found}, indent=1))
         return 0
-    print(f"{len(lengths)} documents, {length} rows, the longest {max(lengths)}\n{'ranks':>6} {'contiguous':>11} {'zigzag':>8} {'balanced':>9} {'ranges':>7}")
+    names = ("contiguous", "zigzag", "balanced")
+    print(f"{len(lengths)} documents, {length} rows, the longest {max(lengths)}\n{'':6} {'work of the largest rank':^31} {'':7} {'keys of others':^31}\n{'ranks':>6}",
+          *(f"{name:>10}" for name in names), f"{'ranges':>7}", *(f"{name:>10}" for name in names))
     for one in found:
-        print(f"{one['ranks']:6} {one['contiguous']:11.3f} {one['zigzag']:8.3f} {one['balanced']:9.3f} {one['ranges']:7}")
+        print(f"{one['ranks']:6}", *(f"{one[name]:10.3f}" for name in names), f"{one['ranges']:7}", *(f"{one['keys'][name]:10.3f}" for name in names))
     return 0
 
 

@@ -1,19 +1,48 @@
 # fagen: splits whose ranks have even work, counted from what rows see.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import random
+
 import torch
 
 from .. import errors
-from ._plan import Mask
+from ._mask import Mask
 from ._split import Split, contiguous, zigzag
 
 _EVEN = 1.02  # of the mean: a split of fewer ranges is taken where its largest share of work is no more
 
 
-def work_of_rows(length, *, keys=None, batch=1, heads=1, kv_heads=1, causal=False, window=None, documents=None, form=None, form_args=None, kernels=None):
-    """float64 [length]: how many keys each row sees, of all batches; an upper bound for forms that the kernel evaluates itself."""
+def bounds_of(length, *, keys=None, batch=1, heads=1, kv_heads=1, causal=False, window=None, documents=None, form=None, form_args=None, kernels=None):
+    """The Bounds of rows, a mask given as attention() takes it."""
     keys = length if keys is None else keys
     sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "seq_q": length, "seq_kv": keys}
-    return Mask(length, keys, sizes, causal, window, documents, form, form_args or {}, kernels).bounds.pairs(keys).sum(0)
+    return Mask(length, keys, sizes, causal, window, documents, form, form_args or {}, kernels).bounds
+
+
+def work_of_rows(length, *, keys=None, **mask):
+    """float64 [length]: how many keys each row sees, of all batches; an upper bound for forms that the kernel evaluates itself."""
+    return bounds_of(length, keys=keys, **mask).pairs(length if keys is None else keys).sum(0)
+
+
+def keys_of_others(bounds, split):
+    """The most keys that a rank needs of others, in relation to the mean that a rank holds. bounds: of one batch, of as many keys as rows."""
+    most = 0
+    for ranges in split.ranges:
+        needed, at = 0, 0
+        for begin, end in ranges:
+            first, last = int(bounds.first[0, begin]), int(bounds.last[0, end - 1]) + 1
+            needed += max(0, last - max(first, at))
+            at = max(at, last)
+        most = max(most, needed - sum(end - begin for begin, end in ranges))
+    return most * split.ranks / max(1, split.length)
+
+
+def drawn(lengths, tokens, seed):
+    """Lengths drawn from these, one after the other, until there are so many tokens; the last is cut."""
+    draw, found, left = random.Random(seed), [], tokens
+    while left > 0:
+        found.append(min(left, draw.choice(lengths)))
+        left -= found[-1]
+    return found
 
 
 def share_of(work, split):
@@ -29,7 +58,12 @@ def balanced(length, ranks, *, granule=None, **mask):
     mask: causal, window, documents, form and form_args as of attention(), for a form also batch, heads and kv_heads. granule: rows
     that are not parted; None: a 16th or a 64th of a rank's rows, at least 128.
     """
-    work = work_of_rows(length, **mask)
+    return of_work(work_of_rows(length, **mask), ranks, granule)
+
+
+def of_work(work, ranks, granule=None):
+    """As balanced(), of what rows have to do."""
+    length = len(work)
     plain = [contiguous(length, ranks), zigzag(length, ranks)]
     for split in plain:
         if share_of(work, split) <= _EVEN:

@@ -42,6 +42,19 @@ def of_documents(ids, rows, causal):
     return Bounds(first, last, True).ascending(keys)
 
 
+def of_sequences(of_rows, of_keys, left, right):
+    """Of packed sequences, by the offsets of their rows and of their keys, int64 [sequences + 1]: the rows of each are its last, and
+    see `left` keys before their place in it and `right` after; None: all of it."""
+    rows, keys = int(of_rows[-1]), int(of_keys[-1])
+    row = torch.arange(rows)
+    which = torch.searchsorted(of_rows[1:].contiguous(), row, right=True)
+    first, end = of_keys[which], of_keys[which + 1]
+    place = end - (of_rows[which + 1] - row)
+    last = end - 1 if right is None else torch.minimum(end - 1, place + right)
+    first = first if left is None else torch.maximum(first, place - left)
+    return Bounds(first[None], last[None], True).ascending(keys)
+
+
 def of_form(form, args, sizes):
     """Of a form (_forms_by_torch.Form) with these args; sizes has batch, heads, kv_heads, seq_q and seq_kv."""
     if not form.mask:

@@ -54,6 +54,14 @@ def _attend_placed(problem, piece, q, k, v, out, with_sink):
     return (o if out is None else out.copy_(o)), lse
 
 
+def alone(parts, compute, k, v, failed=None):
+    """compute(part, k, v) for each part, where the keys are here; what failed before is raised."""
+    if failed is not None:
+        raise failed
+    for part in parts:
+        compute(part, *(t[:, slice(*part.piece.keys)] for t in (k, v)))
+
+
 class Output:
     """The rows of a rank: O in the type of q, LSE, and an accumulator in float32 where rows have more than two parts."""
 
@@ -83,13 +91,14 @@ class Output:
         piece = part.piece
         which = slice(None) if piece.batch is None else slice(piece.batch, piece.batch + 1)
         (begin, end), target = piece.rows, self.o[which, slice(*piece.rows)]
-        o, lse = attend(problem, piece, q[which, begin:end], k[which], v[which], target if part.is_new else None, with_sink)
+        is_there = part.is_new and target.dtype == q.dtype  # the kernel writes where the output is
+        o, lse = attend(problem, piece, q[which, begin:end], k[which], v[which], target if is_there else None, with_sink)
         for run in part.runs:
             a, b = run.rows
             rows, own = slice(a, b), slice(a - begin, b - begin)
             sums = self.lse[which, :, rows]
             if run.source == "new":
-                if not part.is_new:
+                if not is_there:
                     self.o[which, rows].copy_(o[:, own])
                 sums.copy_(lse[:, :, own])
                 continue

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from .. import errors
-from ._plan import TIMEOUT, Ranks, attention
+from ._plan import attention
+from ._ranks import TIMEOUT, Ranks
 from ._split import zigzag
 
 _FUNCTION = "parallel.context_parallel"
@@ -40,7 +41,7 @@ def context_parallel(mesh, *, buffers=None, buffer_seq_dims=None, no_restore_buf
     such tensors is that of the whole sequence. Buffers are restored at the end, but those of no_restore_buffers.
 
     Lengths need not be divided by ranks. mesh: a DeviceMesh of one dimension, or of two, the ring and the exchange over heads. scheme:
-    "ring" or "ulysses" for one dimension. Gradients are refused (docs/Parallel.md).
+    "ring" or "ulysses" for one dimension. Gradients go through; a backward that reads a buffer is called within the context.
     """
     buffers, dims = list(buffers or ()), list(buffer_seq_dims or ())
     kept = list(no_restore_buffers or ())
@@ -51,6 +52,8 @@ def context_parallel(mesh, *, buffers=None, buffer_seq_dims=None, no_restore_buf
         raise errors.Error(f"{_FUNCTION}: buffers are of lengths {sorted(lengths)}; they are of one")
     if any(all(one is not buffer for buffer in buffers) for one in kept):
         raise errors.Error(f"{_FUNCTION}: no_restore_buffers has a tensor that is none of the buffers")
+    if any(buffer.requires_grad for buffer in buffers):
+        raise errors.Error(f"{_FUNCTION}: a buffer wants a gradient, and buffers are changed in place; give inputs of the model, which want none")
     scheme = scheme or ("mixed" if mesh.ndim == 2 else "ring")
     ranks = Ranks(None, mesh, scheme, timeout)
     ring, exchange = ranks.shape

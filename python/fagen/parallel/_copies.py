@@ -58,8 +58,8 @@ class _Events:
 class CopiedRing(Ring):
     """sizes: how many keys each rank holds."""
 
-    def __init__(self, schedule, window, sizes, k, v):
-        super().__init__(schedule, _Events(window, k.device), k, v)
+    def __init__(self, schedule, window, sizes, k, v, buffers):
+        super().__init__(schedule, _Events(window, k.device), k, v, buffers)
         self.window, self.sizes = window, sizes
         window.stream.wait_stream(torch.cuda.current_stream(k.device))
         with torch.cuda.stream(window.stream):

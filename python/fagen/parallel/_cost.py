@@ -10,6 +10,7 @@ from .. import errors
 class Machine:
     """Of one GPU, unless it says otherwise."""
     tflops: float = 620.0  # of attention kernels on long sequences
+    tflops_back: float = 300.0  # of PyTorch's flash attention's gradients
     processors: int = 132
     memory: float = 4000.0  # GB/s
     node: int = 8  # GPUs that NVLink joins
@@ -81,31 +82,31 @@ def estimate(problem, machine, ring, exchange, chunks=2):
     ranks = ring * exchange
     heads, kv_heads = problem.heads // exchange, max(1, problem.kv_heads // exchange)
     rows = problem.seq / ring  # that a rank computes
-    compute = _compute(problem, machine, ranks, heads, rows)
+    compute = compute_ms(problem, machine, ranks, heads, rows)
     row_bytes = problem.batch * problem.head_dim * problem.bytes
     ring_ms, exposed_ring, steps = _ring(problem, machine, ring, exchange, 2 * rows * kv_heads * row_bytes, compute)
     over_heads = 0.0
     if exchange > 1:
         sent = problem.seq / ranks * (2 * problem.heads + 2 * kv_heads * exchange) * (exchange - 1) / exchange * row_bytes
-        over_heads = _travel(machine, sent, exchange, 1, 4)
+        over_heads = travel(machine, sent, exchange, 1, 4)
     merged = problem.batch * rows * heads * problem.head_dim
     merge = 0.0 if steps == 0 else ((steps - 1) * (problem.part_bytes + 8) + 3 * problem.part_bytes) * merged / machine.memory / 1e6
     exposed = exposed_ring + over_heads / max(1, min(chunks, kv_heads))
     launches = (1 + steps * 3) * machine.launch_us / 1000
-    one = _compute(problem, machine, 1, problem.heads, problem.seq) + machine.launch_us / 1000
+    one = compute_ms(problem, machine, 1, problem.heads, problem.seq) + machine.launch_us / 1000
     return Estimate(ring, exchange, compute, ring_ms + over_heads, exposed, merge, compute + exposed + merge + launches, one,
                     _memory(problem, ring, exchange, kv_heads, steps))
 
 
-def _compute(problem, machine, ranks, heads, rows):
-    """Milliseconds: products, and tiles of 128 rows that do not fill the last round of processors."""
+def compute_ms(problem, machine, ranks, heads, rows, flops=1.0, tflops=None):
+    """Milliseconds: products, so many of the forward's, and tiles of 128 rows that do not fill the last round of processors."""
     tiles = problem.batch * heads * max(1.0, rows / 128)
     rounds = tiles / machine.processors
     filled = rounds / -(-rounds // 1) if rounds < 16 else 1.0
-    return problem.flops() / ranks / machine.tflops / 1e9 / filled
+    return flops * problem.flops() / ranks / (tflops or machine.tflops) / 1e9 / filled
 
 
-def _travel(machine, sent, ranks, stride, messages):
+def travel(machine, sent, ranks, stride, messages):
     """Milliseconds to send bytes to all of a group evenly: neighbours of one node by NVLink, the rest by the network."""
     near = max(1, min(ranks, machine.node // stride))
     far = (ranks - near) / max(1, ranks - 1)
@@ -115,8 +116,15 @@ def _travel(machine, sent, ranks, stride, messages):
 
 def _ring(problem, machine, ring, exchange, step_bytes, compute):
     """(milliseconds of travel, those that computing does not cover, steps that have keys)."""
+    steps, one = ring_steps(problem, machine, ring, exchange, step_bytes)
+    each = compute / (steps + 1)
+    return steps * one, steps * max(0.0, one - each), steps
+
+
+def ring_steps(problem, machine, ring, exchange, step_bytes):
+    """(steps that have keys, milliseconds to send what a step does). step_bytes: of all keys of a rank."""
     if ring == 1:
-        return 0.0, 0.0, 0
+        return 0, 0.0
     steps, share = ring - 1, 0.75 if problem.causal else 1.0  # a zigzag's rank needs half of the keys of the ranks before it
     if problem.window is not None:
         rows = problem.seq / ring
@@ -125,9 +133,7 @@ def _ring(problem, machine, ring, exchange, step_bytes, compute):
         share = min(1.0, (problem.window - 1) / (rows * steps) * sides)
     span = max(1, machine.node // exchange)  # steps within a node: the rest, and one rank of each step, cross
     is_near = ring <= span
-    one = step_bytes * share / (machine.nvlink if is_near else machine.network) / 1e6 + (machine.nvlink_us if is_near else machine.network_us) / 1000
-    each = compute / (steps + 1)
-    return steps * one, sum(max(0.0, one - each) for _ in range(steps)), steps
+    return steps, step_bytes * share / (machine.nvlink if is_near else machine.network) / 1e6 + (machine.nvlink_us if is_near else machine.network_us) / 1000
 
 
 def _memory(problem, ring, exchange, kv_heads, steps):
@@ -149,7 +155,7 @@ def meshes(problem, ranks):
             if ranks % exchange == 0 and problem.heads % exchange == 0]
 
 
-def best(problem, machine, ranks, chunks=2):
-    """Estimates of all meshes of so many ranks, the shortest first."""
-    found = [estimate(problem, machine, *mesh, chunks) for mesh in meshes(problem, ranks)]
+def best(problem, machine, ranks, chunks=2, of=estimate):
+    """Estimates, by such a function, of all meshes of so many ranks, the shortest first."""
+    found = [of(problem, machine, *mesh, chunks) for mesh in meshes(problem, ranks)]
     return sorted(found, key=lambda one: one.total_ms)

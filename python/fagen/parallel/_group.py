@@ -103,7 +103,7 @@ class Group:
 
     def _difference(self, rank, mine, theirs):
         for name in mine:
-            if mine[name] != theirs[name] and name != "at":
+            if name in theirs and mine[name] != theirs[name] and name != "at":
                 return f"{name} is {mine[name]} on {self.name(self.rank)} and {theirs[name]} on {self.name(rank)}; all ranks say the same"
         return (f"{self.name(self.rank)} is at the {mine['at']} of a call and {self.name(rank)} at its {theirs['at']}; all ranks make the same calls "
                 "in the same order")

@@ -1,6 +1,6 @@
 # fagen: heads for rows and back: each rank of a group gets all rows of the group for some heads.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ulysses' two exchanges, in chunks of heads, so that one is exchanged while another is computed."""
+"""Ulysses' two exchanges, of chunks of heads."""
 from typing import List, NamedTuple, Tuple
 
 import torch
@@ -56,10 +56,11 @@ class Exchange:
         self.transfers, self.rank = transfers, transfers.group.rank
         self.rows, self.keys = rows, keys
 
-    def begin(self, chunk, q, k, v):
-        """Starts the exchange of a chunk; finish() gives its q, k and v, with all rows and keys of the group."""
+    def begin(self, chunk, queries, others=()):
+        """Starts the exchange of a chunk; finish() gives the chunk's heads of these, with all rows and keys of the group. queries
+        [batch, own rows, heads, columns], others [batch, own keys, kv_heads, columns]."""
         sends, receives, whole, late = [], [], [], []
-        for tensor, sizes, is_q in ((q, self.rows, True), (k, self.keys, False), (v, self.keys, False)):
+        for tensor, sizes, is_q in [(t, self.rows, True) for t in queries] + [(t, self.keys, False) for t in others]:
             heads = [tuple(range(*share.heads)) if is_q else share.kv_heads for share in chunk]
             made = tensor.new_empty((tensor.shape[0], sum(sizes), len(heads[self.rank]), tensor.shape[3]))
             whole.append(made)
@@ -78,19 +79,39 @@ class Exchange:
             place.copy_(landed)
         return whole
 
-    def begin_back(self, chunk, o, lse, into, into_lse):
-        """Starts the way back: of O [batch, all rows, own heads, columns] each rank gets its rows."""
+    def begin_back(self, chunk, whole, into):
+        """Starts the way back: of tensors [batch, all rows, own heads, columns] each rank gets its rows, into [batch, own rows, heads, columns]."""
         sends, receives, late = [], [], []
-        own = slice(*chunk[self.rank].heads)
-        for rank, (part, sums) in enumerate(zip(o.split(self.rows, 1), lse.split(self.rows, 2))):
-            theirs = slice(*chunk[rank].heads)
-            if rank == self.rank:
-                into[:, :, own].copy_(part)
-                into_lse[:, own].copy_(sums)
-                continue
-            sends += [Message(part.contiguous(), rank), Message(sums.contiguous(), rank)]
-            receives += [Message(_landing(into[:, :, theirs], late), rank), Message(_landing(into_lse[:, theirs], late), rank)]
+        for tensor, target in zip(whole, into):
+            for rank, part in enumerate(tensor.split(self.rows, 1)):
+                place = target[:, :, slice(*chunk[rank].heads)]
+                if rank == self.rank:
+                    place.copy_(part)
+                    continue
+                sends.append(Message(part.contiguous(), rank))
+                receives.append(Message(_landing(place, late), rank))
         return self.transfers.start(sends, receives, self.transfers.now()), None, late
+
+    def begin_sums(self, chunk, whole, into):
+        """As begin_back(), of tensors [batch, all keys, own K/V heads, columns], which finish_sums() adds to `into`: ranks that have copies of a
+        head give each a part of its gradient."""
+        sends, receives, parts = [], [], []
+        for tensor, target in zip(whole, into):
+            for rank, part in enumerate(tensor.split(self.keys, 1)):
+                if rank != self.rank:
+                    sends.append(Message(part.contiguous(), rank))
+                    part = tensor.new_empty((tensor.shape[0], self.keys[self.rank], len(chunk[rank].kv_heads), tensor.shape[3]))
+                    receives.append(Message(part, rank))
+                parts.append((target, chunk[rank].kv_heads, part))
+        return self.transfers.start(sends, receives, self.transfers.now()), parts
+
+    def finish_sums(self, begun):
+        """In the order of ranks, whatever came first."""
+        started, parts = begun
+        self.transfers.finish(started)
+        for target, heads, part in parts:
+            for number, head in enumerate(heads):
+                target[:, :, head] += part[:, :, number]
 
 
 def _landing(place, late):
@@ -100,27 +121,3 @@ def _landing(place, late):
     landed = torch.empty(place.shape, dtype=place.dtype, device=place.device)
     late.append((place, landed))
     return landed
-
-
-def pipelined(exchange, chunks, q, k, v, o, lse, compute):
-    """compute(q, k, v, first head) -> O and LSE, for each chunk, while the next one's heads travel and the last one's rows go back."""
-    failed, back = None, []
-    coming = exchange.begin(chunks[0], q, k, v)
-    for number, chunk in enumerate(chunks):
-        following = exchange.begin(chunks[number + 1], q, k, v) if number + 1 < len(chunks) else None
-        tensors = exchange.finish(coming)
-        try:
-            part, sums = compute(*tensors, chunk[exchange.rank].heads[0])
-        except Exception as error:  # of whatever kind: raised below, after the others have got something
-            failed = failed or error
-            part = q.new_zeros((q.shape[0], sum(exchange.rows), tensors[0].shape[2], v.shape[3]))
-            sums = torch.zeros(part.shape[:3], dtype=torch.float32, device=q.device).transpose(1, 2).contiguous()
-        back.append(exchange.begin_back(chunk, part, sums, o, lse))
-        coming = following
-    for begun in back:
-        exchange.finish(begun)
-    exchange.transfers.close()
-    if failed is not None:
-        raise failed
-
-

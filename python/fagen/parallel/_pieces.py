@@ -6,6 +6,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 
 _MOST_CALLS = 3  # into which rows are cut where each is a plain mask; more take one call with bounds for each row
+_MOST_PLAIN_CALLS = 1024  # into which rows are cut where bounds for each row have no kernel
 
 
 class Piece(NamedTuple):
@@ -20,6 +21,10 @@ class Piece(NamedTuple):
     row0: int = 0  # of "placed": the places in the sequence of the first row and of the first key
     key0: int = 0
     batch: Optional[int] = None
+
+    def to(self, device):
+        """With its bounds on the device."""
+        return self if self.first is None else self._replace(first=self.first.to(device), last=self.last.to(device))
 
     def pairs(self):
         """Products of a row and a key that the call's mask leaves."""
@@ -60,14 +65,23 @@ def needed(bounds, rows, keys):
 
 def pieces_of(bounds, rows, keys):
     """The calls for rows and keys that two ranks hold, by bounds that are exact."""
+    return _each_batch(_of_one, bounds, rows, keys)
+
+
+def plain_pieces(bounds, rows, keys):
+    """As pieces_of(), of kinds "none", "causal" and "local" alone, which gradients have kernels for; "rows" where that takes too many."""
+    return _each_batch(_plain_of_one, bounds, rows, keys)
+
+
+def _each_batch(of_one, bounds, rows, keys):
     if not len(rows) or not len(keys):
         return []
     first, last = visible(bounds, rows, keys)
     if len(first) > 1 and bool((first == first[:1]).all()) and bool((last == last[:1]).all()):
         first, last = first[:1], last[:1]
     if len(first) == 1:
-        return _of_one(first[0], last[0], None)
-    return [piece for batch in range(len(first)) for piece in _of_one(first[batch], last[batch], batch)]
+        return of_one(first[0], last[0], None)
+    return [piece for batch in range(len(first)) for piece in of_one(first[batch], last[batch], batch)]
 
 
 def placed_pieces(bounds, rows, keys):
@@ -98,6 +112,18 @@ def _of_one(first, last, batch):
     begin, end = int(seen[0]), int(seen[-1]) + 1
     plain = _plain(first, last, begin, end, batch)
     return [_with_bounds(first, last, begin, end, batch)] if plain is None else plain
+
+
+def _plain_of_one(first, last, batch):
+    """Of one batch: runs of rows each of which is a window, and rows that see nothing left out."""
+    seen, steps = last >= first, torch.stack([first.diff(), last.diff()])
+    cut = ((steps < 0) | (steps > 1)).any(0) | (seen[1:] != seen[:-1])
+    cut[1:] |= (steps[0, :-1] == 1) & (steps[0, 1:] == 0) | (steps[1, :-1] == 0) & (steps[1, 1:] == 1)  # a window's first key rests, then rises
+    edges = [0, *(cut.nonzero()[:, 0] + 1).tolist(), len(first)]
+    runs = [(a, b) for a, b in zip(edges, edges[1:]) if bool(seen[a])]
+    if len(runs) > _MOST_PLAIN_CALLS:
+        return [_with_bounds(first, last, runs[0][0], runs[-1][1], batch)]
+    return [piece for a, b in runs for piece in _fit(first[a:b], last[a:b], a, batch)]
 
 
 def _plain(first, last, begin, end, batch):
@@ -151,7 +177,7 @@ def _fit(first, last, begin, batch):
 
 
 def _slope(offset, free):
-    """What the bound is beside the row's number where it is free; None: nowhere; False: more than one."""
+    """What the bound is in addition to the row's number where it is free; None: nowhere; False: more than one."""
     found = offset[free]
     if not len(found):
         return None

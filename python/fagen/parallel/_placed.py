@@ -36,7 +36,8 @@ class Placed:
         names = {word[1:] for word in used if word[0] == "$"} | {one for sizes in tensors.values() for one in sizes if isinstance(one, str)}
         self.places = tuple(name for name in _RANGES if name in names)
         kept = {name: element for name, element in form.elements.items() if name in names or name in tensors}
-        self.form = _forms_by_torch.Form(lets, score, mask, sink, {**{name: "i32" for name in self.places}, **kept}, tensors)
+        taken = {**{name: _RANGES[name] for name in self.places}, **{name: one for name, one in form.ranges.items() if name in kept}}
+        self.form = _forms_by_torch.Form(lets, score, mask, sink, {**{name: "i32" for name in self.places}, **kept}, tensors, taken)
 
     def args(self, given, piece, sizes, head0):
         """The args of a call: those given, and where its rows, keys and heads begin. sizes are those of the whole."""

@@ -6,14 +6,17 @@ import torch
 from ._transfers import Message
 
 
-class Ring:
-    """A rank's part in one call: buffers for what comes, and the transfers."""
+def buffers_of(schedule, batch, shapes, kind, device):
+    """Memory for keys that come, in a list of one for each step that is under way: flat tensors for K and V of (heads, columns)."""
+    most, steps = schedule.most_received, sum(step.receives is not None for step in schedule.steps)
+    return [[torch.empty(batch * most * heads * columns, dtype=kind, device=device) for heads, columns in shapes] for _ in range(min(2, steps))]
 
-    def __init__(self, schedule, transfers, k, v):
-        self.schedule, self.transfers, self.k, self.v = schedule, transfers, k, v
-        most, steps = schedule.most_received, sum(step.receives is not None for step in schedule.steps)
-        self._buffers = [[torch.empty(t.shape[0] * most * t.shape[2] * t.shape[3], dtype=t.dtype, device=t.device) for t in (k, v)]
-                         for _ in range(min(2, steps))]
+
+class Ring:
+    """A rank's part in one call, with buffers of buffers_of(), and the transfers."""
+
+    def __init__(self, schedule, transfers, k, v, buffers):
+        self.schedule, self.transfers, self.k, self.v, self._buffers = schedule, transfers, k, v, buffers
         self._computed = [None for _ in self._buffers]  # when what used a buffer was computed
         self._received = 0
 
@@ -38,10 +41,10 @@ class Ring:
         copied = after if sends and sends[0].tensor.data_ptr() != self.k[:, slice(*step.sends)].data_ptr() else None
         return self.transfers.start(sends, receives, copied or waits), number, tensors
 
-    def run(self, compute):
-        """compute(part, k, v) for each part, in order. An exception in it is kept until the transfers are over, so that the others
-        get their keys; then it is raised."""
-        failed, steps = None, self.schedule.steps
+    def run(self, compute, failed=None):
+        """compute(part, k, v) for each part, in order. An exception in it, or one before, is kept until the transfers are over, so that the
+        others get their keys; then it is raised."""
+        steps = self.schedule.steps
         coming = None
         for number, step in enumerate(steps):
             coming_next = self._start(steps[number + 1]) if number + 1 < len(steps) else None

@@ -1,7 +1,7 @@
 # fagen: ring attention for JAX, in the body of jax.shard_map.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sequences that an axis of a mesh shares. XLA runs the transfers, under what is computed where its scheduler sees that it can. Gradients
-are refused: they go through LSE, and jax.nn, which computes them for fagen.jax, has none for it."""
+are JAX's own operators' (_jax_gradients.py)."""
 import functools
 
 import jax
@@ -10,6 +10,7 @@ from jax import lax
 
 from .. import errors
 from .. import jax as front
+from . import _jax_gradients
 
 
 def zigzag(array, ranks, axis=1):
@@ -35,7 +36,7 @@ def ring_attention(query, key, value, axis_name, *, is_causal=False, scale=None,
     """In jax.shard_map: attention of this device's rows with the keys of all devices of the axis.
 
     query, key, value: [batch, own rows, heads or kv_heads, columns], as many rows as keys. With is_causal the sequence is in the order of
-    zigzag(). The residual is LSE, [batch, own rows, heads].
+    zigzag(). The residual is LSE, [batch, own rows, heads]. Gradients go through both.
     """
     if query.ndim != 4 or query.shape[1] != key.shape[1]:
         raise errors.Error(f"parallel.jax.ring_attention: query has shape {query.shape} and key {key.shape}; they are [batch, rows, heads, columns] "
@@ -63,11 +64,16 @@ def _ring(query, key, value, axis_name, is_causal, scale):
     return o.astype(kind), lse
 
 
-def _refuse(*_):
-    raise errors.Unsupported("no gradient goes through a ring yet; it would go through LSE, for which jax.nn has none", "parallel.jax.ring_attention")
+def _ring_forward(query, key, value, axis_name, is_causal, scale):
+    o, lse = _ring(query, key, value, axis_name, is_causal, scale)
+    return (o, lse), (query, key, value, o, lse)
 
 
-_ring.defvjp(_refuse, _refuse)
+def _ring_backward(axis_name, is_causal, scale, inputs, grads):
+    return _jax_gradients.gradients(inputs, grads, axis_name, is_causal, scale)
+
+
+_ring.defvjp(_ring_forward, _ring_backward)
 
 
 def _of_earlier(attend, query, key, value):

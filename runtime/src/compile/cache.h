@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An entry is <directory>/<name>-<key>.bin: a head with a magic number, the key, the payload's length and its checksum,
-// then the payload; and beside it <name>-<key>.cu, the source, for people and profilers. Whatever does not match its
+// then the payload; and next to it <name>-<key>.cu, the source, for people and profilers. Whatever does not match its
 // head is treated as absent, and rewritten by the compilation that follows. The checksum tells damage; that nobody else
 // wrote the entry is asked of the directory and the file (private_directory.h).
 #pragma once

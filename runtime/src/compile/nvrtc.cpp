@@ -41,7 +41,7 @@ template <typename Function> void find(void *library, const char *symbol, Functi
     problem = std::string("NVRTC is too old: it has no ") + symbol;
 }
 
-/// NVRTC loads its builtins by their bare name; those that lie beside it are loaded first, so that it finds them
+/// NVRTC loads its builtins by their bare name; those that lie next to it are loaded first, so that it finds them
 /// without a loader's path.
 void loadBuiltins(const Nvrtc &n, const std::string &file) {
   size_t slash = file.rfind('/');

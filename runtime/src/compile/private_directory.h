@@ -29,7 +29,7 @@ public:
   /// A file's content. False where there is none, where it is a link or no file, and where others can have written it.
   bool read(const std::string &file, std::string &content) const;
 
-  /// Replaces a file by these parts, one behind the other: a temporary file beside it, sync, rename. So other processes
+  /// Replaces a file by these parts, one after the other: a temporary file next to it, sync, rename. So other processes
   /// see a whole file or none. False with `error` set.
   bool write(const std::string &file, std::initializer_list<std::string_view> parts, std::string &error) const;
 

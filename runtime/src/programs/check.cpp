@@ -11,21 +11,21 @@ namespace fagen {
 ElementFacts factsOf(uint32_t element) {
   switch (element) {
   case FAGEN_ELEMENT_U8:
-    return {FAGEN_DTYPE_U8, 1, "u8"};
+    return {FAGEN_DTYPE_U8, 1, "u8", device::MapElement::kByte};
   case FAGEN_ELEMENT_I32:
-    return {FAGEN_DTYPE_I32, 4, "i32"};
+    return {FAGEN_DTYPE_I32, 4, "i32", device::MapElement::kWord};
   case FAGEN_ELEMENT_F16:
-    return {FAGEN_DTYPE_F16, 2, "f16"};
+    return {FAGEN_DTYPE_F16, 2, "f16", device::MapElement::kF16};
   case FAGEN_ELEMENT_BF16:
-    return {FAGEN_DTYPE_BF16, 2, "bf16"};
+    return {FAGEN_DTYPE_BF16, 2, "bf16", device::MapElement::kBf16};
   case FAGEN_ELEMENT_F32:
-    return {FAGEN_DTYPE_F32, 4, "f32"};
+    return {FAGEN_DTYPE_F32, 4, "f32", device::MapElement::kWord};
   case FAGEN_ELEMENT_U32:
-    return {FAGEN_DTYPE_U32, 4, "u32"};
+    return {FAGEN_DTYPE_U32, 4, "u32", device::MapElement::kWord};
   case FAGEN_ELEMENT_E4M3:
-    return {FAGEN_DTYPE_E4M3, 1, "e4m3"};
+    return {FAGEN_DTYPE_E4M3, 1, "e4m3", device::MapElement::kByte};
   }
-  return {0, 0, "?"};
+  return {0, 0, "?", device::MapElement::kByte};
 }
 
 const char *nameOfDtype(uint32_t dtype) {

@@ -54,6 +54,7 @@ constexpr FieldSize sizeOfField(uint32_t kind) {
 struct ElementFacts {
   uint32_t dtype, bytes;
   const char *name;
+  device::MapElement ofMaps;
 };
 ElementFacts factsOf(uint32_t element);
 /// "f16" of FAGEN_DTYPE_F16; "?" for an unknown number.

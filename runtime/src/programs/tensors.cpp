@@ -151,9 +151,8 @@ device::TensorMapDescription describeMap(const BoundCall &bound, const fagen_rec
                                                                : shaped.stride[dimension.along];
     dimensions[i].box = dimension.box;
   }
-  return describeBox(isEmpty ? anyAddress(bound) : bound.addressOf(map.tensor),
-                     {factsOf(tensor.element).bytes, tensor.element == FAGEN_ELEMENT_BF16}, {dimensions, map.rank},
-                     map.swizzle);
+  return describeBox(isEmpty ? anyAddress(bound) : bound.addressOf(map.tensor), factsOf(tensor.element).ofMaps,
+                     {dimensions, map.rank}, map.swizzle);
 }
 
 fagen_status checkMaps(const BoundCall &bound) {

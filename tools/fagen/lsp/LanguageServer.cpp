@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-/// The offset of `position` of the params; the text's end for a place behind it.
+/// The offset of `position` of the params; the text's end for a place after it.
 static size_t offsetIn(StringRef text, const json::Object &params) {
   const json::Object *position = params.getObject("position");
   const int64_t line = position ? position->getInteger("line").value_or(0) : 0;

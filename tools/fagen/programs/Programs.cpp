@@ -7,6 +7,7 @@
 #include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
 #include "fagen/Lower/TextualIr.h"
+#include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -41,13 +42,20 @@ void Programs::compile(CompiledKernel &set, const PipelineOptions &options, Diag
     add(set, file, options, diags);
 }
 
+static std::string knownTargets() {
+  std::vector<llvm::StringRef> names;
+  for (const TargetInfo &target : allTargets())
+    names.push_back(target.name);
+  return alternatives(names);
+}
+
 /// What would keep the program from being a row of the set.
 static bool checkRow(const CompiledKernel &set, const ir::Program &program, const std::string &path,
                      Diagnostics &diags) {
   const ir::Kernel &kernel = *program.kernels.front();
   const unsigned errors = diags.errorCount();
   if (!lookupTarget(kernel.target))
-    diags.error(kernel.location, "there is no target '" + kernel.target + "'");
+    diags.error(kernel.location, "there is no target '" + kernel.target + "'; it is " + knownTargets());
   if (program.kernels.size() > FAGEN_MAX_LAUNCHES)
     diags.error(kernel.location, "program @" + program.name + " has " + llvm::Twine(program.kernels.size()) +
                                      " kernels; a row has at most " + llvm::Twine(FAGEN_MAX_LAUNCHES) + " launches");

@@ -64,7 +64,7 @@ public:
   GateReport report;
 };
 
-/// That this stage fails, all before it pass (or are skipped for want of a GPU), and none behind it was reached.
+/// That this stage fails, all before it pass (or are skipped for want of a GPU), and none after it was reached.
 void expectFailsAt(const GatedVariant &variant, Stage failing, const std::string &why) {
   for (int i = 0; i < kStages; ++i) {
     auto stage = static_cast<Stage>(i);

@@ -32,3 +32,23 @@ fagen_emulator_bind(const fagen::device::ptx::Engine *engine) {
   fagen::device::ptx::engine = engine;
   return engine->version == fagen::device::ptx::kEngineVersion;
 }
+
+namespace fagen::emulator {
+
+/// What -fsanitize=integer-divide-by-zero tells of a division; the ABI of the compilers' sanitizers.
+struct DivisionData {
+  const char *file;
+  unsigned line, column;
+  const void *type;
+};
+
+} // namespace fagen::emulator
+
+/// Compiled code calls it before it divides by zero. The operands are values of at most 64 bits.
+extern "C" __attribute__((used, noreturn)) void __ubsan_handle_divrem_overflow_abort(void *data, void *dividend,
+                                                                                     void *) {
+  const auto &place = *static_cast<const fagen::emulator::DivisionData *>(data);
+  fagen::device::ptx::engine->divide_by_zero(reinterpret_cast<long long>(dividend),
+                                             {place.file, static_cast<int>(place.line)});
+  __builtin_unreachable();
+}

@@ -39,7 +39,7 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 11;
+inline constexpr unsigned kEngineVersion = 12;
 
 struct Engine {
   unsigned version;
@@ -55,6 +55,8 @@ struct Engine {
   /// `from` is null for a lane that takes no part in its warp's store.
   void (*store_shared)(unsigned address, const void *from, unsigned bytes, Site site);
   void (*load_global)(void *to, const void *from, unsigned bytes, Site site);
+  /// Element `index`, of `bytes` bytes, of the buffer that begins at `tensor`.
+  void (*load_element)(void *to, const void *tensor, long long index, unsigned bytes, Site site);
   void (*store_global)(void *to, const void *from, unsigned bytes, Site site);
   unsigned (*atomic_inc)(unsigned *word, unsigned last, Site site);
   void (*fence_device)(Site site);
@@ -101,6 +103,9 @@ struct Engine {
   void (*cluster_wait)(Site site);
   void (*warp_barrier)(Site site);
   void (*named_barrier)(int id, int threads, bool waits, Site site);
+
+  /// Does not return: the CTA ends.
+  void (*divide_by_zero)(long long dividend, Site site);
 };
 
 } // namespace fagen::device::ptx

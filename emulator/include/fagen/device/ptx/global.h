@@ -22,6 +22,13 @@ inline unsigned ld_global_u32(const void *source, Site site = Site::here(), bool
   return ld_global_element<unsigned>(source, site, active);
 }
 
+/// Element `index` of a tensor of the argument: an index that it does not have is a finding.
+template <class T> inline T element_of(const T *tensor, long long index, Site site = Site::here()) {
+  T value;
+  engine->load_element(&value, tensor, index, sizeof(value), site);
+  return value;
+}
+
 template <int kWords> inline void ld_global(unsigned (&words)[kWords], const void *source, Site site = Site::here()) {
   static_assert(kWords == 1 || kWords == 2 || kWords == 4, "a global load takes 4, 8 or 16 bytes");
   engine->load_global(words, source, sizeof(words), site);

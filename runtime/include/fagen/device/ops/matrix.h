@@ -15,8 +15,17 @@ namespace fagen::device {
 /// One vector of a row, of whose elements the first `count` are the matrix'.
 template <int kVectorBytes, class T>
 __device__ __forceinline__ void copy_part(unsigned target, const T *from, int count, ptx::Site site) {
-  for (int i = 0; i < kVectorBytes / static_cast<int>(sizeof(T)); ++i)
-    ptx::st_shared_u16(target + i * sizeof(T), i < count ? ptx::ld_global_u16(from + i, site) : 0, site);
+  if constexpr (sizeof(T) == 1) { // by words, which have four
+    for (int first = 0; first < kVectorBytes; first += 4) {
+      unsigned word[1] = {};
+      for (int i = first; i < first + 4; ++i)
+        word[0] |= (i < count ? ptx::ld_global_u8(from + i, site) : 0u) << 8 * (i - first);
+      ptx::st_shared(target + first, word, site);
+    }
+  } else {
+    for (int i = 0; i < kVectorBytes / static_cast<int>(sizeof(T)); ++i)
+      ptx::st_shared_u16(target + i * sizeof(T), i < count ? ptx::ld_global_u16(from + i, site) : 0, site);
+  }
 }
 
 /// Calls visit(target, source, count) for each vector of this thread: `count` elements from `source` on are the

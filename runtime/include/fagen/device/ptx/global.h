@@ -32,6 +32,11 @@ __device__ __forceinline__ unsigned ld_global_u32(const void *source, Site = Sit
   return value;
 }
 
+/// Element `index` of a tensor of the argument, which a launch before may have written.
+template <class T> __device__ __forceinline__ T element_of(const T *tensor, long long index, Site = Site::here()) {
+  return tensor[index];
+}
+
 /// kWords (1, 2 or 4) consecutive words of an input; the address is a multiple of 4 * kWords.
 template <int kWords>
 __device__ __forceinline__ void ld_global(unsigned (&words)[kWords], const void *source, Site = Site::here()) {

@@ -20,14 +20,16 @@ struct Accumulator : ptx::Registers<float[kFragmentRows / 16][kFragmentColumns /
   static_assert(kRows % 16 == 0 && kColumns % 16 == 0, "an accumulator is whole 16 x 16 blocks");
 };
 
-/// kRows x kColumns 16-bit elements of T as the left operand of matrix products.
+/// kRows x kColumns elements of T as the left operand of matrix products, in slices of 32 bytes of a row: register i of
+/// one has row g (g + 8 where i is odd) at bytes 16 (i / 2) + 4t to 16 (i / 2) + 4t + 3.
 template <class T, int kFragmentRows, int kFragmentColumns>
-struct LeftOperand : ptx::Registers<unsigned[kFragmentRows / 16][kFragmentColumns / 16][4]> {
+struct LeftOperand
+    : ptx::Registers<unsigned[kFragmentRows / 16][kFragmentColumns * static_cast<int>(sizeof(T)) / 32][4]> {
   using Element = T;
   static constexpr int kRows = kFragmentRows;
   static constexpr int kColumns = kFragmentColumns;
   static constexpr int kSlabs = kRows / 16;
-  static constexpr int kSlices = kColumns / 16;
+  static constexpr int kSlices = kColumns * static_cast<int>(sizeof(T)) / 32;
 };
 
 /// One f32 for each row of an accumulator: rows g and g + 8 of each slab, the same in the four lanes of a quad.

@@ -59,6 +59,10 @@ template <class Tile> __device__ __forceinline__ constexpr ptx::MatrixDescriptor
 template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor mn_major_operand(const Tile &tile, int row = 0) {
   return mn_major_at<Tile>(tile.base() + row * Tile::kPanelBytes);
 }
+/// Columns [column, ...) of the tile, `column` a multiple of those of a panel.
+template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor mn_major_columns(const Tile &tile, int column) {
+  return mn_major_at<Tile>(tile.base() + column / panel_columns<Tile>() * (Tile::kRows * Tile::kPanelBytes));
+}
 /// From the first 16 rows to those from 16 * slice on.
 template <class Tile> constexpr int mn_major_step(int slice) { return 16 * slice * Tile::kPanelBytes; }
 /// As k_major_reach. Rows that are no multiple of 16 would end in a slice that reaches over them.

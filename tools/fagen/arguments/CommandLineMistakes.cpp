@@ -1,9 +1,10 @@
-// fagen: what LLVM's command line library says of a mistake, in the form that was asked for.
+// fagen: mistakes on the command line, in the form that was asked for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CommandLineMistakes.h"
+#include "arguments/CommandLineMistakes.h"
 
 #include "ChoiceOption.h"
+#include "arguments/ArgumentMistakes.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/Suggest.h"
 
@@ -72,25 +73,26 @@ static bool wantsJson(ArrayRef<char *> arguments) {
   return false;
 }
 
-/// Each line is a mistake, with the tool's name before it, or a suggestion for the one before.
-static void printAsJson(StringRef text) {
-  SourceMgr noSources;
-  Diagnostics diags(noSources, errs());
-  diags.setFormat(DiagnosticsFormat::Json);
+/// What the library's parsers of values say, each in a line with the tool's name and "for the --x option: " before it.
+static void reportParsed(StringRef text, Diagnostics &diags) {
   for (StringRef line : split(text.trim(), '\n')) {
-    StringRef message = line.split(": ").second;
-    if (message.starts_with("Did you mean"))
-      diags.note(Location(), message);
+    auto [where, message] = line.split(": ").second.split(" option: ");
+    const bool isOfOption = where.consume_front("for the ");
+    const StringRef number = message.split(" value invalid for ").first;
+    const StringRef truth = message.split(" is invalid value for boolean").first;
+    if (!isOfOption)
+      diags.error(Location(), line);
+    else if (number.size() != message.size())
+      diags.error(Location(), where + " takes a number, not " + number);
+    else if (truth.size() != message.size())
+      diags.error(Location(), where + " is a switch, not " + truth + "; leave the value out");
     else
-      diags.error(Location(), message.empty() ? line : message);
+      diags.error(Location(), where + ": " + message);
   }
 }
 
-/// Says which values an option takes that was given another. True when it was said.
-static bool saysOtherValue(int argc, char **argv) {
-  SourceMgr noSources;
-  Diagnostics diags(noSources, errs());
-  diags.setFormat(wantsJson(ArrayRef(argv, argc)) ? DiagnosticsFormat::Json : DiagnosticsFormat::Text);
+/// Says which values an option takes that was given another.
+static void reportOtherValues(int argc, char **argv, Diagnostics &diags) {
   for (int i = 1; i < argc; ++i) {
     StringRef argument = argv[i];
     if (!argument.consume_front("-"))
@@ -114,16 +116,21 @@ static bool saysOtherValue(int argc, char **argv) {
                       (near.empty() ? "it takes " + alternatives(known) : ("did you mean '" + near + "'?").str()));
     }
   }
-  return diags.hasErrors();
+}
+
+[[noreturn]] static void exitWith(Diagnostics &diags) {
+  diags.finish();
+  std::exit(1);
 }
 
 void parseOrExit(int argc, char **argv, StringRef overview) {
-  if (saysOtherValue(argc, argv))
-    std::exit(1);
-  if (!wantsJson(ArrayRef(argv, argc))) {
-    cl::ParseCommandLineOptions(argc, argv, overview);
-    return;
-  }
+  SourceMgr noSources;
+  Diagnostics diags(noSources, errs());
+  diags.setFormat(wantsJson(ArrayRef(argv, argc)) ? DiagnosticsFormat::Json : DiagnosticsFormat::Text);
+  checkArguments(ArrayRef(argv, argc), diags);
+  reportOtherValues(argc, argv, diags);
+  if (diags.hasErrors())
+    exitWith(diags);
   std::string mistakes;
   {
     KeptErrors kept;
@@ -131,8 +138,8 @@ void parseOrExit(int argc, char **argv, StringRef overview) {
       return;
     mistakes = kept.text();
   }
-  printAsJson(mistakes);
-  std::exit(1);
+  reportParsed(mistakes, diags);
+  exitWith(diags);
 }
 
 } // namespace fagen

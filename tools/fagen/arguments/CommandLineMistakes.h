@@ -1,4 +1,4 @@
-// fagen: what LLVM's command line library says of a mistake, in the form that was asked for.
+// fagen: mistakes on the command line, in the form that was asked for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,0 +1,398 @@
+// fagen: whether every index of every access to global memory lies inside its extent.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Bounds.h"
+
+#include "fagen/Analysis/Inequalities.h"
+#include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <limits>
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+bool isDivision(const Expr &expr) {
+  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv || expr.kind() == ExprKind::Mod ||
+         expr.kind() == ExprKind::FloorMod;
+}
+
+class BoundsFinder {
+public:
+  explicit BoundsFinder(const Kernel &kernel) : kernel(kernel), known(kernel) {}
+
+  /// Of attention's parameters: what expressions read next to them.
+  std::vector<OutOfBounds> findOfReads() {
+    for (const Let &let : kernel.lets)
+      if (let.judged) {
+        for (const std::string &end : {let.judged->low, let.judged->high})
+          known.declare(end, true);
+        for (const Expr &expr : {let.judged->first, let.judged->tiles, let.judged->seen, let.judged->whole})
+          checkElements(expr, "let " + let.name);
+      } else if (let.source) {
+        checkElement(*let.source->buffer, let.source->at, "let " + let.name);
+      } else {
+        checkElements(let.value, "let " + let.name);
+      }
+    for (const Role &each : kernel.roles)
+      walk(each.body, [&](const Op &of) {
+        op = &of;
+        forEachExpr(of, [&](const Expr &expr) {
+          if (expr)
+            checkElements(expr, nameOfOp());
+        });
+      });
+    return std::move(found);
+  }
+
+  std::vector<OutOfBounds> find() {
+    for (const GridIndex &index : kernel.grid.indices)
+      checkValue(index.extent, "the extent of grid index '" + index.name + "'");
+    for (const Let &let : kernel.lets) {
+      const std::string name = "let " + let.name;
+      if (let.source)
+        checkElement(*let.source->buffer, let.source->at, name);
+      else if (let.value && !isReal(kernel, let.name))
+        checkValue(let.value, name);
+    }
+    if (found.empty()) // else what is made of them is wrong, too
+      for (const Role &each : kernel.roles) {
+        role = &each;
+        checkBlock(each.body);
+      }
+    return std::move(found);
+  }
+
+private:
+  void checkBlock(const Block &block) {
+    for (const std::unique_ptr<Op> &each : block.ops) {
+      op = each.get();
+      const Inequalities::Scope scope(known);
+      if (const auto loop = dynCast<LoopOp>(*op))
+        enter(*loop);
+      else if (const auto branch = dynCast<IfOp>(*op))
+        assume(branch->condition());
+      else if (const Buffer *const global = globalOf(*each); global && each->kind != OpKind::FetchTile)
+        checkMatrix(*global);
+      checkBlock(each->body);
+    }
+  }
+
+  void enter(LoopOp<const Op> loop) {
+    const std::string name = "loop " + loop.variable().str();
+    checkValue(loop.begin(), name + ": its begin");
+    checkValue(loop.end(), name + ": its end");
+    const Expr begin = loop.begin(), end = loop.end();
+    known.declare(loop.variable(), known.isNotNegative(begin));
+    known.assumeAtMost(begin, variable(loop.variable()));
+    known.assume(lessThan(variable(loop.variable()), end));
+    known.assume(lessThan(begin, end)); // else there is no step
+    if (!loop.carry().empty())
+      known.declare(loop.carry(), true);
+  }
+
+  void assume(const Expr &condition) {
+    checkValue(condition, nameOfOp() + ": its condition");
+    known.assume(condition);
+  }
+
+  // What an op asks for.
+
+  std::string nameOfOp() const { return opInfo(op->kind).name.str(); }
+
+  const Buffer &tileOf(const Buffer &global) const {
+    for (const Operand &operand : op->operands)
+      if (operand.buffer && operand.buffer->space != Space::Global && operand.buffer->type != ElementType::MBarrier)
+        return *operand.buffer;
+    return global;
+  }
+
+  void checkMatrix(const Buffer &global) {
+    const Matrix matrix = matrixOf(*op);
+    const Buffer &tile = tileOf(global);
+    const bool isOfWarps = tile.space == Space::Fragment;
+    const int64_t rows = tile.rows * (isOfWarps ? warpGridOf(kernel, *role).rows : 1), columns = tile.columns;
+    const Expr row = firstRowOf(*op), column = matrix.isVector() ? constant(0) : firstColumnOf(*op);
+    const std::string name = nameOfOp() + " of %" + global.name;
+    if (op->has(Attr::When))
+      assume(op->expr(Attr::When));
+    checkValue(row + constant(rows), name + ": its last row");
+    checkValue(column + constant(columns), name + ": its last column");
+    if (isBulkCopy(*op) || op->kind == OpKind::BulkStore)
+      return checkCorner(matrix, row, column, rows, columns, name);
+    checkNotNegative(row, name + ": its first row");
+    checkNotNegative(column, name + ": its first column");
+    checkValue(matrix.rows(), name + ": its rows");
+    if (!matrix.isVector())
+      checkValue(matrix.columns(), name + ": its columns");
+    if (op->kind == OpKind::CopyIssue) // rows that are not there are looked up as row 0
+      for (const Expr &index : matrix.indexOf(constant(0), constant(0)))
+        checkElements(index, name + ", which looks up row 0 where no row is left");
+    checkElementsOf(global, matrix, {row, constant(rows)}, {column, constant(columns)}, name);
+  }
+
+  /// The engine compares coordinates with extents.
+  void checkCorner(const Matrix &matrix, const Expr &row, const Expr &column, int64_t rows, int64_t columns,
+                   const std::string &name) {
+    for (const auto &[i, index] : llvm::enumerate(matrix.indexOf(row + constant(rows), column + constant(columns))))
+      checkValue(index, name + ": coordinate " + std::to_string(i));
+  }
+
+  struct Range {
+    Expr begin, length;
+  };
+
+  /// Of each row and column that the op reaches and the matrix has.
+  void checkElementsOf(const Buffer &global, const Matrix &matrix, const Range &rows, const Range &columns,
+                       const std::string &name) {
+    const bool isView = matrix.isView();
+    const std::string row = isView ? matrix.map().row : kernel.freshName("row"),
+                      column = isView && !matrix.isVector() ? matrix.map().column : kernel.freshName("column");
+    const Inequalities::Scope scope(known);
+    declareWithin(row, rows, matrix.rows());
+    declareWithin(column, columns, matrix.isVector() ? constant(1) : matrix.columns());
+    for (const auto &[i, index] : llvm::enumerate(matrix.indexOf(variable(row), variable(column)))) {
+      checkValue(index, name + ": index " + std::to_string(i));
+      checkIndex(matrix.tensor(), i, index, name, [&]() -> std::string {
+        const bool isOfRow = index.uses(row), isOfColumn = !isOfRow && index.uses(column);
+        const Expr rest = restBeside(index, isOfRow ? row : column);
+        if (!rest || (!isOfRow && !isOfColumn))
+          return "";
+        const Expr has = isOfRow ? matrix.rows() : matrix.columns(), room = matrix.tensor().shape[i] - rest;
+        return "end the " + std::string(isOfRow ? "rows" : "columns") + " of %" + global.name + " at " +
+               (has == room ? has : min(has, room)).str();
+      });
+    }
+  }
+
+  void declareWithin(const std::string &name, const Range &range, const Expr &end) {
+    const Expr value = variable(name);
+    known.declare(name, true); // else it is said of the first one
+    known.assumeAtMost(range.begin, value);
+    known.assume(lessThan(value, range.begin + range.length));
+    known.assume(lessThan(value, end));
+    known.assume(lessThan(range.begin, end)); // else there is none
+  }
+
+  // Values and indices.
+
+  /// Of an element that an expression reads.
+  void checkElement(const Buffer &tensor, llvm::ArrayRef<Expr> at, const std::string &name) {
+    for (const auto &[i, index] : llvm::enumerate(at)) {
+      checkValue(index, name + ": index " + std::to_string(i) + " of %" + tensor.name);
+      checkIndex(tensor, i, index, name, [] { return std::string(); });
+    }
+  }
+
+  /// All that the expression reads.
+  void checkElements(const Expr &expr, const std::string &name) {
+    if (expr.kind() == ExprKind::Read)
+      if (const Buffer *const tensor = kernel.buffer(expr.operands().front().name().drop_front()))
+        for (llvm::ArrayRef<Expr> at = expr.indices(); !at.empty(); at = at.drop_front(tensor->shape.size()))
+          checkElement(*tensor, at.take_front(tensor->shape.size()), name); // of a box twice
+    for (const Expr &operand : expr.operands())
+      checkElements(operand, name);
+  }
+
+  void checkIndex(const Buffer &tensor, size_t dimension, const Expr &index, const std::string &name,
+                  llvm::function_ref<std::string()> remedyOfView) {
+    const Expr &extent = tensor.shape[dimension];
+    const Expr last = extent - constant(1);
+    const std::string what =
+        name + ": index " + std::to_string(dimension) + " of %" + tensor.name + ", '" + index.str() + "', ";
+    if (!known.isNotNegative(index))
+      report(what + "may be below 0" + whoIsRead(index) + "; max(" + index.str() + ", 0) is not");
+    if (known.isAtMost(index, last))
+      return;
+    const bool hasElements = known.isAtMost(constant(1), extent);
+    const std::string ofView = remedyOfView();
+    const int64_t least = index.kind() == ExprKind::Constant ? index.value() + 1 : 1;
+    const std::string hasNone = "the extent " + extent.str() + " may be " + std::to_string(least - 1) +
+                                "; say that it is more, 'size " + sizeIn(extent) + " in [" + std::to_string(least) +
+                                ", 65536]'",
+                      clamp = "min(" + index.str() + ", " + last.str() + ") is not";
+    const std::string remedy = !ofView.empty()                      ? ofView
+                               : index.kind() == ExprKind::Constant ? hasNone
+                               : hasElements                        ? clamp
+                                                                    : hasNone + ", and then " + clamp;
+    report(what + "may be beyond " + last.str() + whoIsRead(index) + "; " + remedy);
+    if (const Let *const let = letOf(kernel, index); let && hasElements && isRead(*let)) {
+      found.back().let = let;
+      found.back().most = last;
+    }
+  }
+
+  void checkNotNegative(const Expr &expr, const std::string &name) {
+    if (!known.isNotNegative(expr))
+      report(name + ", '" + expr.str() + "', may be below 0" + whoIsRead(expr) + "; max(" + expr.str() + ", 0) is not");
+  }
+
+  /// That it fits in 32 bits, and what it is made of, but for parts of sums, which wrap around; that it divides by
+  /// nothing below 1, and that what it reads is there.
+  void checkValue(const Expr &expr, const std::string &name) {
+    if (expr.kind() == ExprKind::Read)
+      return checkElements(expr, name);
+    if (expr.operands().empty() || !kernel.hasOwnParams()) // of attention's ValueRange.h says what fits
+      return;
+    const bool isSum = expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub;
+    for (const Expr &operand : expr.operands())
+      if (isSum && (operand.kind() == ExprKind::Add || operand.kind() == ExprKind::Sub))
+        checkParts(operand, name);
+      else
+        checkValue(operand, name);
+    if (isDivision(expr) && !known.isAtMost(constant(1), expr.rhs()))
+      report(name + ": '" + expr.str() + "' may divide by 0 or less; max(" + expr.rhs().str() + ", 1) is 1 or more");
+    checkFits(expr.kind() == ExprKind::CeilDiv ? expr.lhs() + expr.rhs() : expr, name);
+  }
+  void checkParts(const Expr &sum, const std::string &name) {
+    for (const Expr &operand : sum.operands())
+      if (operand.kind() == ExprKind::Add || operand.kind() == ExprKind::Sub)
+        checkParts(operand, name);
+      else
+        checkValue(operand, name);
+  }
+
+  void checkFits(const Expr &expr, const std::string &name) {
+    constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+    switch (expr.kind()) {
+    case ExprKind::Add:
+    case ExprKind::Sub:
+    case ExprKind::Mul:
+      break;
+    default: // what it is made of fits
+      return;
+    }
+    if (!known.isAtMost(constant(kLow), expr) || !known.isAtMost(expr, constant(kHigh)))
+      report(name + ", '" + expr.str() + "', may not fit in 32 bits" + whoIsRead(expr) + "; say what may come, 'size " +
+             sizeIn(expr) + " in [0, 65536]', or clamp it by min and max");
+  }
+
+  // The report.
+
+  /// A size that it names, or any.
+  std::string sizeIn(const Expr &expr) const {
+    std::string size;
+    expand(kernel, expr).forEachVariable([&](StringRef name) {
+      if (size.empty() && llvm::is_contained(kernel.sizes, name))
+        size = name.str();
+    });
+    return size.empty() ? "..." : size;
+  }
+
+  /// Whether it is an element of a tensor, or held to what it may be.
+  bool isRead(const Let &let) const {
+    if (let.source)
+      return true;
+    const bool isHeld = let.value && (let.value.kind() == ExprKind::Min || let.value.kind() == ExprKind::Max);
+    return isHeld && readsByLet(let.value.lhs());
+  }
+  bool readsByLet(const Expr &expr) const {
+    const Let *const let = letOf(kernel, expr);
+    const bool isExtreme = expr.kind() == ExprKind::Min || expr.kind() == ExprKind::Max;
+    return let ? let->source.has_value() : isExtreme && readsByLet(expr.lhs());
+  }
+
+  /// The lets among what it names that memory decides.
+  std::string whoIsRead(const Expr &expr) const {
+    llvm::SetVector<const Let *> lets;
+    collectRead(expr, lets);
+    std::string text;
+    for (const Let *let : lets)
+      text += (text.empty() ? ": let " : ", and let ") + let->name + " is read from %" + let->source->buffer->name;
+    return text;
+  }
+  void collectRead(const Expr &expr, llvm::SetVector<const Let *> &lets) const {
+    expr.forEachVariable([&](StringRef name) {
+      const Let *const let = letOf(kernel, variable(name));
+      if (let && let->source)
+        lets.insert(let);
+      else if (let && !let->judged && let->value)
+        collectRead(let->value, lets);
+    });
+  }
+
+  void report(const std::string &message) {
+    const bool isKnown = llvm::any_of(found, [&](const OutOfBounds &each) { return each.message == message; });
+    if (!isKnown)
+      found.push_back({op, message, nullptr, {}});
+  }
+
+  const Kernel &kernel;
+  Inequalities known;
+  const Role *role = nullptr;
+  const Op *op = nullptr;
+  std::vector<OutOfBounds> found;
+};
+
+/// The tensors that what steers a role is read from.
+class SteeringTensors {
+public:
+  SteeringTensors(const Kernel &kernel, const Role &role) : kernel(kernel) {
+    walk(role.body, [&](const Op &op) {
+      if (const auto loop = dynCast<LoopOp>(op)) {
+        add(loop->begin());
+        add(loop->end());
+      } else if (const auto branch = dynCast<IfOp>(op)) {
+        add(branch->condition());
+      } else if (op.has(Attr::When)) {
+        add(op.expr(Attr::When));
+      }
+    });
+  }
+
+  llvm::SetVector<const Buffer *> tensors;
+
+private:
+  void add(const Expr &expr) {
+    if (expr.kind() == ExprKind::Read)
+      tensors.insert(kernel.buffer(expr.operands().front().name().drop_front()));
+    if (expr.kind() == ExprKind::Variable)
+      addName(expr.name());
+    for (const Expr &operand : expr.operands())
+      add(operand);
+  }
+
+  void addName(StringRef name) {
+    if (isRunValue(name, RunValue::TilesOfCta) && !kernel.grid.listed.empty())
+      return addName(kernel.grid.listed);
+    const Let *const let = letOf(kernel, variable(name));
+    if (!let || let->judged)
+      return;
+    if (!let->source)
+      return add(let->value);
+    tensors.insert(let->source->buffer);
+    llvm::for_each(let->source->at, [this](const Expr &index) { add(index); });
+  }
+
+  const Kernel &kernel;
+};
+
+} // namespace
+
+std::vector<OutOfBounds> fagen::findOutOfBounds(const Kernel &kernel) {
+  return kernel.hasOwnParams() ? BoundsFinder(kernel).find() : BoundsFinder(kernel).findOfReads();
+}
+
+std::vector<SteeredTwice> fagen::findSteeredTwice(const Kernel &kernel) {
+  std::vector<SteeredTwice> found;
+  llvm::SmallVector<std::pair<const Buffer *, const Role *>, 4> known;
+  for (const Role &role : kernel.roles)
+    for (const Buffer *const tensor : SteeringTensors(kernel, role).tensors) {
+      if (!tensor || tensor->isConstant)
+        continue;
+      const auto *const other = llvm::find_if(known, [&](const auto &each) { return each.first == tensor; });
+      if (other == known.end())
+        known.push_back({tensor, &role});
+      else if (llvm::none_of(found, [&](const SteeredTwice &each) { return each.tensor == tensor; }))
+        found.push_back({tensor, other->second, &role});
+    }
+  return found;
+}
