@@ -276,6 +276,7 @@ bool fagen::ir::isMultiple(const Expr &expr, int64_t number) {
     return expr.value() % number == 0;
   if (expr.kind() == ExprKind::Mul)
     return isMultiple(expr.lhs(), number) || isMultiple(expr.rhs(), number);
-  return (expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub) && isMultiple(expr.lhs(), number) &&
-         isMultiple(expr.rhs(), number);
+  const bool isOfBoth = expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub || expr.kind() == ExprKind::Min ||
+                        expr.kind() == ExprKind::Max;
+  return isOfBoth && isMultiple(expr.lhs(), number) && isMultiple(expr.rhs(), number);
 }

@@ -210,7 +210,7 @@ private:
 
   void checkMap(MapOp<const Op> map) {
     const Buffer &dst = *map.dst().buffer;
-    if (keptRowsOf(*map) && kernel.hasOwnParams() && dst.space == Space::Shared)
+    if (keptRowsOf(*map) && dst.space == Space::Shared)
       return needs(dst, {Held::Tile});
     needs(dst, {Held::Accumulator, Held::RowValues});
     for (const Operand *source : {&map.x(), &map.y()})
