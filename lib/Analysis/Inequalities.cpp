@@ -26,9 +26,9 @@ constexpr unsigned kMostSteps = 2000, kMostDepth = 64;
 std::string textOf(const Sum &sum) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  for (const auto &[product, times] : sum.terms) {
+  for (const auto &[monomial, times] : sum.terms) {
     os << times;
-    for (unsigned factor : product)
+    for (unsigned factor : monomial)
       os << '*' << factor;
     os << ' ';
   }
@@ -113,20 +113,20 @@ void Inequalities::learn(const Sum &fact) {
       llvm::all_of(fact.terms, [&](const auto &term) { return term.second < 0 && areNotNegative(term.first); });
   if (fact.terms.empty())
     return;
-  const auto [product, times] = *fact.terms.begin();
-  const Atom atom = known.atoms[product.front()];
-  const bool isOfAtom = product.size() == 1, isBelow = isOfAtom && times > 0;
+  const auto [monomial, times] = *fact.terms.begin();
+  const Atom atom = known.atoms[monomial.front()];
+  const bool isOfAtom = monomial.size() == 1, isBelow = isOfAtom && times > 0;
   const bool isBareAtom = isBelow && fact.terms.size() == 1 && fact.constant <= 0;
-  known.atoms[product.front()].isNotNegative |= isBareAtom;
+  known.atoms[monomial.front()].isNotNegative |= isBareAtom;
   if (isBareAtom && fact.constant == 0 && atom.isNotNegative)
     return;
-  std::vector<Sum> &facts = known.atoms[product.front()].facts;
+  std::vector<Sum> &facts = known.atoms[monomial.front()].facts;
   const size_t terms = fact.terms.size();
   facts.insert(llvm::partition_point(facts, [&](const Sum &each) { return each.terms.size() <= terms; }), fact);
   if (isOfAtom && (atom.shape == Shape::Smaller || atom.shape == Shape::Larger) &&
       isBelow == (atom.shape == Shape::Smaller))
     for (const Sum &side : {atom.a, atom.b})
-      learn(fact.withFactor(product.front(), side));
+      learn(fact.withFactor(monomial.front(), side));
 }
 
 void Inequalities::assume(const Expr &condition) {
@@ -284,8 +284,8 @@ bool Inequalities::proves(const Sum &goal) {
   return isProved;
 }
 
-bool Inequalities::areNotNegative(const Product &product) const {
-  return llvm::all_of(product, [&](unsigned atom) { return known.atoms[atom].isNotNegative; });
+bool Inequalities::areNotNegative(const Monomial &monomial) const {
+  return llvm::all_of(monomial, [&](unsigned atom) { return known.atoms[atom].isNotNegative; });
 }
 
 bool Inequalities::search(const Sum &goal, int64_t slack) {
@@ -308,26 +308,26 @@ bool Inequalities::search(const Sum &goal, int64_t slack) {
 }
 
 bool Inequalities::searchWithoutNewest(const Sum &goal, int64_t slack) {
-  const auto &[product, times] = *goal.terms.begin();
-  if (searchByFacts(goal, slack, product, times) || searchBySides(goal, slack, product.front()) ||
-      searchTimesDivisor(goal, slack, product))
+  const auto &[monomial, times] = *goal.terms.begin();
+  if (searchByFacts(goal, slack, monomial, times) || searchBySides(goal, slack, monomial.front()) ||
+      searchTimesDivisor(goal, slack, monomial))
     return true;
-  if (times < 0 || !areNotNegative(product))
+  if (times < 0 || !areNotNegative(monomial))
     return false;
   Sum rest = goal;
-  rest.add(product, -times);
+  rest.add(monomial, -times);
   return search(rest, slack);
 }
 
-/// A fact takes the product out of the goal: |n| goal - m |t| fact, where n m is the product and n and t, its numbers
+/// A fact takes the monomial out of the goal: |n| goal - m |t| fact, where n m is the monomial and n and t, its numbers
 /// there, have one sign. m is not negative.
-bool Inequalities::searchByFacts(const Sum &goal, int64_t slack, const Product &product, int64_t times) {
-  for (const unsigned atom : llvm::SetVector<unsigned>(product.begin(), product.end())) {
+bool Inequalities::searchByFacts(const Sum &goal, int64_t slack, const Monomial &monomial, int64_t times) {
+  for (const unsigned atom : llvm::SetVector<unsigned>(monomial.begin(), monomial.end())) {
     const std::vector<Sum> facts = known.atoms[atom].facts;
     for (const Sum &fact : facts) {
       const auto &[of, number] = *fact.terms.begin();
-      Product rest;
-      if ((number < 0) != (times < 0) || !divide(product, of, rest) || !areNotNegative(rest))
+      Monomial rest;
+      if ((number < 0) != (times < 0) || !divide(monomial, of, rest) || !areNotNegative(rest))
         continue;
       const int64_t common = std::gcd(number, times), scale = std::abs(number / common);
       Sum left;
@@ -368,12 +368,12 @@ bool Inequalities::searchBySides(const Sum &goal, int64_t slack, unsigned atom) 
 }
 
 /// A quotient whose divisor is no number, and does not stand with it: d goal + d - 1 is not negative where goal is not.
-bool Inequalities::searchTimesDivisor(const Sum &goal, int64_t slack, const Product &product) {
-  const Atom &of = known.atoms[product.front()];
+bool Inequalities::searchTimesDivisor(const Sum &goal, int64_t slack, const Monomial &monomial) {
+  const Atom &of = known.atoms[monomial.front()];
   if (of.shape != Shape::Quotient || of.b.terms.empty())
     return false;
-  Product rest;
-  if (divide(product, of.b.terms.begin()->first, rest) || !proves(of.b - Sum(1)))
+  Monomial rest;
+  if (divide(monomial, of.b.terms.begin()->first, rest) || !proves(of.b - Sum(1)))
     return false;
   Sum scaled = goal * of.b;
   scaled.add(of.b, slack + 1);

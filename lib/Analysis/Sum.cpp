@@ -10,13 +10,13 @@
 
 using namespace fagen;
 
-Product fagen::operator*(const Product &a, const Product &b) {
-  Product product(a.size() + b.size());
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), product.begin(), std::greater<>());
-  return product;
+Monomial fagen::operator*(const Monomial &a, const Monomial &b) {
+  Monomial monomial(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), monomial.begin(), std::greater<>());
+  return monomial;
 }
 
-bool fagen::divide(const Product &a, const Product &b, Product &rest) {
+bool fagen::divide(const Monomial &a, const Monomial &b, Monomial &rest) {
   rest.clear();
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest), std::greater<>());
   return rest.size() + b.size() == a.size();
@@ -24,23 +24,23 @@ bool fagen::divide(const Product &a, const Product &b, Product &rest) {
 
 Sum Sum::ofFactor(unsigned factor) {
   Sum sum;
-  sum.add(Product{factor}, 1);
+  sum.add(Monomial{factor}, 1);
   return sum;
 }
 
-void Sum::add(const Product &product, int64_t times) {
-  int64_t &number = product.empty() ? constant : terms[product];
+void Sum::add(const Monomial &monomial, int64_t times) {
+  int64_t &number = monomial.empty() ? constant : terms[monomial];
   isLost |= bool(llvm::AddOverflow(number, times, number));
-  if (!product.empty() && number == 0)
-    terms.erase(product);
+  if (!monomial.empty() && number == 0)
+    terms.erase(monomial);
 }
 
-void Sum::add(const Sum &other, int64_t times, const Product &product) {
+void Sum::add(const Sum &other, int64_t times, const Monomial &monomial) {
   isLost |= other.isLost;
-  auto addTerm = [&](const Product &of, int64_t number) {
+  auto addTerm = [&](const Monomial &of, int64_t number) {
     int64_t scaled = 0;
     isLost |= bool(llvm::MulOverflow(number, times, scaled));
-    add(of * product, scaled);
+    add(of * monomial, scaled);
   };
   for (const auto &[of, number] : other.terms)
     addTerm(of, number);
@@ -50,8 +50,8 @@ void Sum::add(const Sum &other, int64_t times, const Product &product) {
 Sum Sum::withFactor(unsigned factor, const Sum &value) const {
   Sum result(constant);
   result.isLost = isLost;
-  for (const auto &[product, times] : terms) {
-    Product rest = product;
+  for (const auto &[monomial, times] : terms) {
+    Monomial rest = monomial;
     Sum term(times);
     while (llvm::is_contained(rest, factor)) {
       rest.erase(llvm::find(rest, factor));
@@ -74,8 +74,8 @@ Sum fagen::operator-(const Sum &a, const Sum &b) {
 }
 Sum fagen::operator*(const Sum &a, const Sum &b) {
   Sum sum;
-  for (const auto &[product, times] : a.terms)
-    sum.add(b, times, product);
+  for (const auto &[monomial, times] : a.terms)
+    sum.add(b, times, monomial);
   sum.add(b, a.constant);
   sum.isLost |= a.isLost;
   return sum;

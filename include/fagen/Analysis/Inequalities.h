@@ -71,10 +71,10 @@ private:
   /// That the goal is -slack or more.
   bool search(const Sum &goal, int64_t slack);
   bool searchWithoutNewest(const Sum &goal, int64_t slack);
-  bool searchByFacts(const Sum &goal, int64_t slack, const Product &product, int64_t times);
+  bool searchByFacts(const Sum &goal, int64_t slack, const Monomial &monomial, int64_t times);
   bool searchBySides(const Sum &goal, int64_t slack, unsigned atom);
-  bool searchTimesDivisor(const Sum &goal, int64_t slack, const Product &product);
-  bool areNotNegative(const Product &product) const;
+  bool searchTimesDivisor(const Sum &goal, int64_t slack, const Monomial &monomial);
+  bool areNotNegative(const Monomial &monomial) const;
 
   const ir::Kernel &kernel;
   Known known;
