@@ -162,10 +162,10 @@ private:
   }
 
   /// A fragment's lanes read what they have: of a vector a warp its rows' values, or all of them those of the columns.
-  /// Of a tile of scores each lane has its own.
+  /// Of a tile of scores each lane has its own; of other tiles some rows are kept, in vectors.
   void map(MapOp<const Op> op) {
     if (op.dst().buffer->space != Space::Fragment)
-      return elements();
+      return keptRowsOf(*op) ? vectors() : elements();
     if (buffer.rows == 1)
       return everything();
     buffer.columns == 1 ? rowsOfRowWarp() : columnsOfLane();

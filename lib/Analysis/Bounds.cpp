@@ -126,7 +126,10 @@ private:
       assume(op->expr(Attr::When));
     checkValue(row + constant(rows), name + ": its last row");
     checkValue(column + constant(columns), name + ": its last column");
-    if (isBulkCopy(*op) || op->kind == OpKind::BulkStore)
+    const bool isOfBoxes = isBulkCopy(*op) || op->kind == OpKind::BulkStore;
+    if (const auto box = boxMapOf(matrix); isOfBoxes && box && box->pageRows != 0)
+      return checkPages(matrix, {row, constant(rows)}, column, name);
+    if (isOfBoxes)
       return checkCorner(matrix, row, column, rows, columns, name);
     checkNotNegative(row, name + ": its first row");
     checkNotNegative(column, name + ": its first column");
@@ -180,6 +183,14 @@ private:
     known.assume(lessThan(value, range.begin + range.length));
     known.assume(lessThan(value, end));
     known.assume(lessThan(range.begin, end)); // else there is none
+  }
+
+  /// Boxes of the pages that the matrix has: where these are looked up lies inside.
+  void checkPages(const Matrix &matrix, const Range &rows, const Expr &column, const std::string &name) {
+    const Inequalities::Scope scope(known);
+    declareWithin(matrix.map().row, rows, matrix.rows());
+    for (const auto &[i, index] : llvm::enumerate(matrix.indexOf(variable(matrix.map().row), column)))
+      checkValue(index, name + ": coordinate " + std::to_string(i));
   }
 
   // Values and indices.

@@ -256,7 +256,7 @@ void OpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
   const Matrix matrix(copy.src());
   const std::string &tensor = matrix.tensor().param, end = expression(matrix.rows());
   const bool isAsync = copy.kind() == CopyKind::CpAsync;
-  if (!boxMapOf(matrix))
+  if (!hasEvenRows(matrix))
     return line(out,
                 "copy_packed_tile{}<kThreads, kVectorBytes>({}, cta.{}, packed_rows(cta.params, "
                 "cta.params.{}_stride), {}, {});",

@@ -7,6 +7,7 @@
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
@@ -229,9 +230,8 @@ std::string ProgramOpEmitter::rowsOf(const Matrix &matrix) const {
 }
 
 /// The first element of a box, the fastest dimension first.
-std::string ProgramOpEmitter::cornerOf(const Op &op) const {
-  const Matrix matrix = matrixOf(op);
-  llvm::SmallVector<Expr, 5> index(matrix.indexOf(firstRowOf(op), firstColumnOf(op)));
+std::string ProgramOpEmitter::cornerOf(const Op &op, const Expr &row) const {
+  llvm::SmallVector<Expr, 5> index(matrixOf(op).indexOf(row, firstColumnOf(op)));
   if (const BoxShape box = boxOf(kernel, ofRole, op); box.panels > 1)
     index.insert(index.begin() + box.rowDimension, constant(0)); // the first of them
   std::string corner;
@@ -246,6 +246,23 @@ void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
        expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
+}
+
+/// Of a tile in shared memory.
+bool ProgramOpEmitter::emitKeptRows(const Op &op) {
+  const Expr kept = keptRowsOf(op);
+  const Operand &tile = op.operands.front();
+  if (!kept || tile.buffer->space != Space::Shared)
+    return false;
+  std::optional<IndentedStream::Scope> scope;
+  if (op.has(Attr::When)) {
+    line(out, "if ({})", expression(op.expr(Attr::When)));
+    scope.emplace(out);
+    callStandsHere();
+  }
+  line(out, "clear_rows<{}, {}, {}>({}, {}, [&](int q) {{ return {}; }});", 32 * ofRole.firstWarp, 32 * ofRole.warps,
+       vectorBytes(), operand(tile), expression(MapOp(op).row()), expression(kept));
+  return true;
 }
 
 void ProgramOpEmitter::emitStore(const Op &op) {
@@ -271,12 +288,19 @@ static unsigned rowOfBox(const Matrix &matrix) {
 
 void ProgramOpEmitter::emitBulkCopy(CopyIssueOp<const Op> copy) {
   const Op &op = *copy;
-  const unsigned row = rowOfBox(Matrix(copy.src()));
+  const Matrix matrix(copy.src());
+  const unsigned row = rowOfBox(matrix);
+  if (const unsigned pageRows = boxMapOf(matrix)->pageRows; pageRows != 0)
+    return line(out,
+                "copy_pages<{}, {}>({}, cta.params.{}, {}, {}, [&](int {}) {{ return BoxCorner<{}>{{{}}}; }}, {}{});",
+                pageRows, row, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), expression(firstRowOf(op)),
+                expression(matrix.rows()), matrix.map().row, matrix.tensor().shape.size(),
+                cornerOf(op, variable(matrix.map().row)), mbarrier(copy.full()), cacheHintOf(copy));
   const std::string call = copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row)
                            : boxOf(kernel, ofRole, op).panels > 1 ? "copy_box"
                                                                   : "copy_boxes";
   line(out, "{}({}, cta.params.{}, {}, {}{});", call, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(),
-       cornerOf(op), mbarrier(copy.full()), cacheHintOf(copy));
+       cornerOf(op, firstRowOf(op)), mbarrier(copy.full()), cacheHintOf(copy));
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
@@ -288,7 +312,7 @@ void ProgramOpEmitter::emitBulkStore(const Op &op) {
     callStandsHere();
   }
   line(out, "{}store_boxes<{}>({}, {}, cta.params.{}, {});", isOfGroup ? "  " : "", row, operand(store.src()),
-       isOfGroup ? "cta.group_row" : "0", params.mapOf(kernel, ofRole, op).str(), cornerOf(op));
+       isOfGroup ? "cta.group_row" : "0", params.mapOf(kernel, ofRole, op).str(), cornerOf(op, firstRowOf(op)));
 }
 
 // Control.
@@ -448,6 +472,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitLoop(op), true;
   case OpKind::If:
     return inBraces(fmt::format("if ({})", expression(IfOp(op).condition())), [&] { emitBodyOf(op); }), true;
+  case OpKind::Map:
+    return emitKeptRows(op);
   case OpKind::FetchTile:
   case OpKind::HandTile:
   case OpKind::TakeTile:

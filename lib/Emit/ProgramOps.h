@@ -42,6 +42,7 @@ private:
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   bool isInKvRing(const ir::Buffer &) const override { return false; }
+  bool emitKeptRows(const ir::Op &op);
   void emitCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitStore(const ir::Op &op);
   void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy) override;
@@ -61,7 +62,7 @@ private:
   ir::Expr withReads(const ir::Expr &expr) const;
   std::string vectorBytes() const;
   std::string rowsOf(const ir::Matrix &matrix) const;
-  std::string cornerOf(const ir::Op &op) const;
+  std::string cornerOf(const ir::Op &op, const ir::Expr &row) const;
   bool isUsed(llvm::StringRef name) const { return used.contains(name); }
 
   const ir::Role &ofRole;

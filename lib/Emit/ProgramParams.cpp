@@ -42,8 +42,10 @@ BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
   const unsigned parts = isOfGroup ? role.warps / kGroupWarps : op.isSet(Attr::Cluster) ? kernel.grid.cluster : 1;
   const unsigned columns = bytes / sizeOf(tile.type);
-  return {boxMapOf(matrixOf(op))->rowDimension, tile.rows / parts, columns, tile.layout == Layout::Xor ? bytes : 0,
-          panelsOf(kernel, op, columns)};
+  const BoxMap map = *boxMapOf(matrixOf(op));
+  const bool isOfPages = map.pageRows != 0;
+  return {map.rowDimension, isOfPages ? map.pageRows : tile.rows / parts, columns,
+          tile.layout == Layout::Xor ? bytes : 0, isOfPages ? 1 : panelsOf(kernel, op, columns)};
 }
 
 ProgramParams::ProgramParams(const Program &program) {

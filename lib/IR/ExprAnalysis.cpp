@@ -270,3 +270,13 @@ std::optional<OneStep> fagen::ir::oneStepOf(llvm::StringRef variable, const Expr
     return OneStep{end - constant(1), lessEqual(constant(0), step)};
   return std::nullopt;
 }
+
+bool fagen::ir::isMultiple(const Expr &expr, int64_t number) {
+  if (expr.kind() == ExprKind::Constant)
+    return expr.value() % number == 0;
+  if (expr.kind() == ExprKind::Mul)
+    return isMultiple(expr.lhs(), number) || isMultiple(expr.rhs(), number);
+  const bool isOfBoth = expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub || expr.kind() == ExprKind::Min ||
+                        expr.kind() == ExprKind::Max;
+  return isOfBoth && isMultiple(expr.lhs(), number) && isMultiple(expr.rhs(), number);
+}

@@ -38,6 +38,15 @@ bool ir::isMask(const Op &op) {
   return isOfPlaces(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
 }
 
+Expr ir::keptRowsOf(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  if (!map || isOfRows(*map->dst().buffer) || map->value().kind() != ExprKind::Select)
+    return {};
+  const Expr kept = map->value().operands()[0];
+  const bool isOfRow = isOfPlaces(kept) && !kept.uses(nameOf(RunValue::ElementKey)) && !readsMemory(kept);
+  return isOfRow && map->value() == select(kept, elementOf(*map->dst().buffer), real(0)) ? kept : Expr();
+}
+
 Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, ExponentOrder order) {
   const Expr s = elementOf(scores);
   return exp2(order == ExponentOrder::ProductsFirst ? s * factor - shift * factor : (s - shift) * factor);

@@ -3,6 +3,7 @@
 
 #include "VerifierState.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Views.h"
@@ -256,9 +257,29 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (op.has(Attr::Limit))
     defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
-  if (op.isSet(Attr::Running) && !boxMapOf(matrixOf(op)))
+  if (op.isSet(Attr::Running) && !hasEvenRows(matrixOf(op)))
     defect("rows of %" + matrix->name +
            " do not follow each other along one dimension: no running copy can follow them");
+}
+
+/// A box brings a whole page, to a place where a swizzle's pattern begins.
+static void verifyPages(const Op &op, const Buffer &tile, unsigned pageRows, VerifierState &state) {
+  constexpr unsigned kPatternRows = 8;
+  const std::string name = opInfo(op.kind).name.str() + ": ",
+                    pages = "pages of " + std::to_string(pageRows) + " rows of %" + globalOf(op)->name;
+  auto isWhole = [&](const Expr &expr) { return isMultiple(expand(state.kernel, expr), pageRows); };
+  if (op.kind != OpKind::CopyIssue || op.isSet(Attr::Cluster))
+    state.defect(op.location, name + pages + " are copied by one CTA for itself, and not stored: do it by threads");
+  else if (pageRows % kPatternRows != 0 || tile.rows % pageRows != 0)
+    state.defect(op.location, name + pages + " do not fill a tile of " + Twine(tile.rows) +
+                                  " rows by whole pages of a multiple of 8 rows: copy them by threads");
+  else if (!isWhole(firstRowOf(op)))
+    state.defect(op.location, name + "row " + firstRowOf(op).str() + " may begin within " + pages);
+  else if (!isWhole(matrixOf(op).rows()))
+    state.defect(op.location, name + "%" + globalOf(op)->name + " ends at row " + matrixOf(op).rows().str() +
+                                  ", which may be within a page of " + Twine(pageRows) +
+                                  " rows: a box brings all of it. Let the view end with its last page, ceil_div(n, " +
+                                  Twine(pageRows) + ") * " + Twine(pageRows) + ", or copy by threads");
 }
 
 void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
@@ -268,6 +289,8 @@ void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
   if (!box)
     return state.defect(op.location, name + "rows of " + ofMatrix +
                                          " do not follow each other along one dimension: copy them by threads");
+  if (box->pageRows != 0)
+    verifyPages(op, tile, box->pageRows, state);
   if (!boxEndsWithMatrix(op, tile) && !state.holds(isBoxInside(op, tile)))
     state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
                                   " may reach beyond " + ofMatrix + " into other elements of %" + matrix.tensor().name +

@@ -66,9 +66,34 @@ Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
   return {};
 }
 
+/// Whether the row has no part in it but by its page.
+static bool usesPagesOnly(const Expr &expr, const Expr &row, int64_t pageRows) {
+  if (expr == floorDiv(row, constant(pageRows)))
+    return true;
+  return expr != row &&
+         llvm::all_of(expr.operands(), [&](const Expr &part) { return usesPagesOnly(part, row, pageRows); });
+}
+
+/// Of a map that gives row r of the matrix row r % pageRows of a page.
+static std::optional<BoxMap> pagesOf(const Matrix &matrix) {
+  const Expr row = variable(matrix.map().row);
+  const llvm::ArrayRef<Expr> at = matrix.at();
+  std::optional<BoxMap> found;
+  for (unsigned i = 0; i + 1 < at.size(); ++i)
+    if (at[i].kind() == ExprKind::Mod && at[i].lhs() == row && at[i].rhs().kind() == ExprKind::Constant &&
+        matrix.tensor().shape[i] == at[i].rhs())
+      found = BoxMap{i, constant(0), restBeside(at.back(), matrix.map().column), unsigned(at[i].rhs().value())};
+  for (unsigned i = 0; found && i + 1 < at.size(); ++i)
+    if (i != found->rowDimension && !usesPagesOnly(at[i], row, found->pageRows))
+      return std::nullopt;
+  return found;
+}
+
 std::optional<BoxMap> fagen::ir::boxMapOf(const Matrix &matrix) {
   if (!matrix.isView())
     return BoxMap{0, constant(0), constant(0)};
+  if (const std::optional<BoxMap> pages = pagesOf(matrix))
+    return pages;
   const AddressMap &map = matrix.map();
   const llvm::ArrayRef<Expr> at = matrix.at();
   std::optional<BoxMap> found;
@@ -100,10 +125,11 @@ struct Side {
 
 } // namespace
 
-/// Rows, then columns.
+/// Rows, then columns. Pages are whole, wherever they lie.
 static std::array<Side, 2> sidesOf(const Op &op, const Buffer &tile, const Matrix &matrix, const BoxMap &box) {
   const llvm::ArrayRef<Expr> shape = matrix.tensor().shape;
-  return {Side{box.firstRow, matrix.rows(), firstRowOf(op), shape[box.rowDimension], tile.rows},
+  const Expr &end = box.pageRows != 0 ? matrix.rows() : shape[box.rowDimension];
+  return {Side{box.firstRow, matrix.rows(), firstRowOf(op), end, tile.rows},
           Side{box.firstColumn, matrix.columns(), firstColumnOf(op), shape.back(), tile.columns}};
 }
 
@@ -123,6 +149,11 @@ Expr fagen::ir::isBoxInside(const Op &op, const Buffer &tile) {
       inside = inside ? logicalAnd(inside, fits) : fits;
     }
   return inside;
+}
+
+bool fagen::ir::hasEvenRows(const Matrix &matrix) {
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  return box && box->pageRows == 0;
 }
 
 const Operand *fagen::ir::globalOperandOf(const Op &op) {

@@ -52,7 +52,14 @@ unsigned arrivalsOf(const Role &role, Actor by) {
   return 1;
 }
 
-bool isByLanes(const HandoverUse &use) { return use.isByLanes(); }
+/// What is made of what it was: by all warps of the role, before others of the role read it (roles/WithinRole.h).
+bool rewrites(const HandoverUse &use) {
+  const auto map = dynCast<MapOp>(*use.op);
+  return map && map->dst().buffer->space == Space::Shared;
+}
+
+/// By lanes that nothing else tells of.
+bool isByLanes(const HandoverUse &use) { return use.isByLanes() && !rewrites(use); }
 
 class RoleOrderer {
 public:
@@ -203,7 +210,7 @@ private:
   /// Whether bulk copies follow what lanes did.
   static bool needsFence(const Handover &handover, const HandoverSite &site) {
     return handover.isBulk() && llvm::any_of(site, [](const HandoverUse &use) {
-             return use.isByLanes() && !use.isFenced() && use.sync().needsFence == Means::AsyncFence;
+             return isByLanes(use) && !use.isFenced() && use.sync().needsFence == Means::AsyncFence;
            });
   }
 

@@ -186,6 +186,8 @@ void setTile(LoopOp<> loop, const Expr &tile) {
       map.setRow(map.row().substitute(step, tile));
     if (map.key())
       map.setKey(map.key().substitute(step, tile));
+    if (map.when())
+      map.setWhen(map.when().substitute(step, tile));
   });
 }
 

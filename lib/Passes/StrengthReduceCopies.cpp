@@ -23,7 +23,7 @@ using namespace fagen::ir;
 namespace {
 
 /// Whether each row of what it copies lies as far after the one before it.
-bool followsRows(const Op &copy) { return globalOf(copy)->shape.empty() || boxMapOf(matrixOf(copy)); }
+bool followsRows(const Op &copy) { return globalOf(copy)->shape.empty() || hasEvenRows(matrixOf(copy)); }
 
 /// What is known of the copies into a ring.
 struct RingCopies {

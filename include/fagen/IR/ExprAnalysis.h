@@ -115,4 +115,7 @@ struct OneStep {
 /// Of the first step, 0 to min(n, 1), and of the last, n - min(n, 1) to n; nothing of other bounds.
 std::optional<OneStep> oneStepOf(llvm::StringRef variable, const Expr &begin, const Expr &end);
 
+/// Whether it follows from the expression's factors that it is a multiple of the number.
+bool isMultiple(const Expr &expr, int64_t number);
+
 } // namespace fagen::ir

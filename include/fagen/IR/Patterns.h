@@ -38,6 +38,10 @@ template <typename BlockType, typename Visitor> void forEachMask(BlockType &bloc
 /// The value of such a map.
 Expr maskOf(const Buffer &scores, const Expr &visible);
 
+/// Of a map that leaves whole rows of a tile as they are, and clears the others: which ones, as a condition of q; null
+/// of other ops.
+Expr keptRowsOf(const Op &op);
+
 /// How the exponent of a power is computed: s factor - x factor, one multiply-add; or (s - x) factor, for scores of any
 /// size (Exponent of ops/exp2.h).
 enum class ExponentOrder : uint8_t { ProductsFirst, DifferenceFirst };

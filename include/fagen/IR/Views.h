@@ -40,13 +40,18 @@ void forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(con
 /// `expr` minus the variable, where the rest does not depend on it; null elsewhere.
 Expr restBeside(const Expr &expr, llvm::StringRef variable);
 
-/// A matrix of which any rectangle is a box of its tensor.
+/// A matrix of which any rectangle is a box of its tensor, or is made of boxes of pages.
 struct BoxMap {
   unsigned rowDimension = 0;
   Expr firstRow, firstColumn; ///< of the tensor, along those dimensions
+  /// Each so many rows are a page, all that the tensor has along their dimension; where it lies, other indices say by
+  /// the page's number, floor_div(row, pageRows). 0: rows follow each other without end.
+  unsigned pageRows = 0;
 };
 /// Null where rows do not follow each other along one dimension.
 std::optional<BoxMap> boxMapOf(const Matrix &matrix);
+/// Whether each row lies as far after the one before it, from the first to the last.
+bool hasEvenRows(const Matrix &matrix);
 /// Whether the engine, which knows where the tensor ends, moves nothing beyond the matrix: of a bulk copy or store of a
 /// tile as large as this, in such a matrix. It does not if the two end together, or the tile covers the matrix.
 bool boxEndsWithMatrix(const Op &op, const Buffer &tile);

@@ -8,6 +8,7 @@
 #include "OperandsInText.h"
 
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
@@ -214,6 +215,8 @@ private:
 
   void checkMap(MapOp<const Op> map) {
     const Buffer &dst = *map.dst().buffer;
+    if (keptRowsOf(*map) && dst.space == Space::Shared)
+      return needs(dst, {Held::Tile});
     needs(dst, {Held::Accumulator, Held::RowValues});
     for (const Operand *operand : {&map.x(), &map.y()}) {
       const Buffer *const source = operand->buffer;

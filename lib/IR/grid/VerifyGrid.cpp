@@ -3,6 +3,7 @@
 
 #include "../VerifierState.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/GridQueries.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
@@ -56,15 +57,6 @@ private:
     checkListed();
     if (kernel.phase >= Phase::LaidOut || drawsTiles(kernel))
       checkTickets();
-  }
-
-  static bool isMultiple(const Expr &expr, int64_t number) {
-    if (expr.kind() == ExprKind::Constant)
-      return expr.value() % number == 0;
-    if (expr.kind() == ExprKind::Mul)
-      return isMultiple(expr.lhs(), number) || isMultiple(expr.rhs(), number);
-    return (expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub) && isMultiple(expr.lhs(), number) &&
-           isMultiple(expr.rhs(), number);
   }
 
   /// A cluster is whole, and its tiles are of one run.

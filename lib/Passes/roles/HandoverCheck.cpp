@@ -3,6 +3,8 @@
 
 #include "HandoverCheck.h"
 
+#include "fagen/IR/Queries.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -59,16 +61,18 @@ private:
 
   bool isUse(const HandoverUse &use) const {
     const bool isOfThreads = use.isByLanes() && use.sync().done == Means::Nothing;
-    const bool isRewritten = isOfThreads && handover.users.size() == 1; // before others of the role read it
+    const bool isRewritten = isOfThreads && handover.users.size() == 1 && !writes(use, Effect::Write);
     return shape.needs(!writes(use) || isRewritten, "one role that fills " + name, use.op->location) &&
            shape.needs(isOfThreads || use.sync().done == Means::ProductGroups, "products, or threads, that use " + name,
                        use.op->location);
   }
 
-  bool writes(const HandoverUse &use) const {
+  /// Any of the buffers; what it does not read, where it only writes.
+  bool writes(const HandoverUse &use, std::optional<Effect> only = {}) const {
     const llvm::ArrayRef<OperandInfo> operands = opInfo(use.op->kind).operands;
     for (unsigned i = 0; i < use.op->operands.size(); ++i)
-      if (operands[i].writes() && llvm::is_contained(handover.buffers, use.op->operands[i].buffer))
+      if (operands[i].writes() && (!only || operands[i].effect == *only) &&
+          llvm::is_contained(handover.buffers, use.op->operands[i].buffer))
         return true;
     return false;
   }

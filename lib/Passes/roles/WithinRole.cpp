@@ -10,6 +10,8 @@
 // A ring with several slots needs the second barrier alone: a slot is written again when others have been since. Bodies
 // of loops are gone through twice, for what a step finds of the one before. When reads end, and whether that is early
 // enough, is for the proof to say.
+//
+// What threads of the role copy by cp_async for it alone they wait for there, too.
 
 #include "WithinRole.h"
 
@@ -18,6 +20,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+
+#include <utility>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -36,8 +40,15 @@ namespace {
 
 class RoleScan {
 public:
-  RoleScan(const Role &role, int64_t barrier, const OpPlaces &places, std::map<const Op *, Ops> &before)
+  RoleScan(const Kernel &kernel, const Role &role, int64_t barrier, const OpPlaces &places,
+           std::map<const Op *, Ops> &before)
       : role(role), barrier(barrier), places(places), before(before) {
+    for (const Role &other : kernel.roles)
+      if (&other != &role)
+        walk(other.body, [&](const Op &op) {
+          for (const Operand &operand : op.operands)
+            ofOthers.insert(operand.buffer);
+        });
     walk(role.body, [&](const Op &op) {
       for (unsigned i = 0; i < op.operands.size(); ++i)
         if (isWrite(op, i))
@@ -52,13 +63,14 @@ public:
   }
 
 private:
-  /// Of shared memory, by threads, done when the op is.
-  static bool isWrite(const Op &op, unsigned operand) {
+  /// Of shared memory, by threads, or by copies of theirs that no other role waits for.
+  bool isWrite(const Op &op, unsigned operand) const {
     const Buffer *const buffer = op.operands[operand].buffer;
     const SyncInfo &sync = syncOf(op);
     return buffer && buffer->space == Space::Shared && buffer->type != ElementType::MBarrier &&
-           opInfo(op.kind).operands[operand].writes() && sync.agent == Agent::Threads && !sync.isByActor &&
-           sync.done == Means::Nothing;
+           opInfo(op.kind).operands[operand].writes() && !sync.isByActor &&
+           (sync.done == Means::Nothing ? sync.agent == Agent::Threads
+                                        : sync.done == Means::CopyGroups && !ofOthers.contains(buffer));
   }
 
   void scan(const Block &block) {
@@ -72,6 +84,8 @@ private:
   void come(const Op &op) {
     if (op.kind == OpKind::Barrier && BarrierOp(op).scope() != BarrierScope::Warp)
       return meet();
+    if (syncOf(op).acquires == Means::CopyGroups)
+      areOnTheirWay = false;
     bool isReadUnseen = false, overwrites = false;
     for (unsigned i = 0; i < op.operands.size(); ++i) {
       const Buffer *const buffer = op.operands[i].buffer;
@@ -85,6 +99,7 @@ private:
     for (unsigned i = 0; i < op.operands.size(); ++i)
       if (const Buffer *const buffer = op.operands[i].buffer; buffer && ofThreads.contains(buffer))
         (isWrite(op, i) ? written : read).insert(buffer);
+    areOnTheirWay |= isThreadAsyncCopy(op) && !ofOthers.contains(op.operands.front().buffer);
   }
 
   void meet() {
@@ -94,6 +109,11 @@ private:
 
   void place(const Op &op, bool needsFence) {
     Ops ops;
+    if (std::exchange(areOnTheirWay, false)) {
+      ops.push_back(makeCopyCommit({.location = op.location}));
+      ops.push_back(makeCopyWait(
+          {.pending = 0, .location = op.location, .note = "order-roles: what the thread copied is there"}));
+    }
     if (needsFence)
       ops.push_back(makeFence({.kind = FenceKind::AsyncProxy,
                                .location = op.location,
@@ -114,7 +134,9 @@ private:
   const OpPlaces &places;
   std::map<const Op *, Ops> &before;
   llvm::SmallPtrSet<const Buffer *, 4> ofThreads;     ///< that threads of the role write
+  llvm::SmallPtrSet<const Buffer *, 8> ofOthers;      ///< that other roles name
   llvm::SmallPtrSet<const Buffer *, 4> written, read; ///< since its warps met last
+  bool areOnTheirWay = false;                         ///< copies of threads
   bool hasPlaced = false;
 };
 
@@ -126,6 +148,6 @@ std::map<const Op *, Ops> fagen::barriersWithinRoles(Kernel &kernel, const OpPla
   int64_t barrier =
       std::max(firstFreeBarrier(kernel), kGroupBarrier + int64_t(kernel.threads / (kLanes * kGroupWarps)));
   for (const Role &role : kernel.roles)
-    barrier += RoleScan(role, barrier, places, before).run();
+    barrier += RoleScan(kernel, role, barrier, places, before).run();
   return before;
 }

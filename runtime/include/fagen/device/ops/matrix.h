@@ -65,7 +65,22 @@ __device__ __forceinline__ void copy_matrix_async(const Tile &tile, const RowOf 
                                 });
 }
 
-/// The same through registers; done when the thread goes on.
+/// Clears the rows of a tile that is_kept(q) does not keep, where q counts from first_row on. By kThreads threads from
+/// kFirstThread on, as they would copy the tile.
+template <int kFirstThread, int kThreads, int kVectorBytes, class Tile, class IsKept>
+__device__ __forceinline__ void clear_rows(const Tile &tile, int first_row, const IsKept &is_kept,
+                                           ptx::Site site = ptx::Site::here()) {
+  using Share = TileShare<kThreads, kVectorBytes, Tile>;
+  const int thread = ptx::thread_index() - kFirstThread;
+  const int own_row = thread / Share::kAcross, own_column = thread % Share::kAcross * Share::kElements;
+  const unsigned zeros[kVectorBytes / 4] = {};
+  for (int row = own_row; row < Tile::kRows; row += Share::kRowsPerPass)
+    if (!is_kept(first_row + row))
+      for (int column = own_column; column < Tile::kColumns; column += Share::kColumnsPerPass)
+        ptx::st_shared(tile.address(row, column), zeros, site);
+}
+
+/// Copies a tile through registers; done when the thread goes on.
 template <int kThreads, int kVectorBytes, class Tile, class RowOf>
 __device__ __forceinline__ void copy_matrix(const Tile &tile, const RowOf &row_of, int first_row, int rows,
                                             int first_column, int columns, ptx::Site site = ptx::Site::here()) {
@@ -159,6 +174,45 @@ __device__ __forceinline__ void
 copy_box(Tile &tile, const TensorMap &map, const int (&at)[kRank], const Mbarriers<kSlots> &barriers, int position,
          ptx::CacheHint hint = ptx::CacheHint::kNormal, ptx::Site site = ptx::Site::here()) {
   ptx::tma_load(tile.base(), map, at, barriers.address(position), hint, site);
+}
+
+/// Where a box begins, the fastest dimension first.
+template <int kRank> struct BoxCorner {
+  int at[kRank];
+};
+
+/// A tile whose rows from first_row on lie in pages, all kPageRows rows of the map's dimension kRowDimension: a box for
+/// each page and panel. corner_of(r) is where the page that begins with row r does. From `rows` on there are none:
+/// their boxes lie outside of the tensor, and become zeros.
+template <int kPageRows, int kRowDimension, class Tile, class CornerOf, int kSlots>
+__device__ __forceinline__ void copy_pages(Tile &tile, const TensorMap &map, int first_row, int rows,
+                                           const CornerOf &corner_of, const Mbarriers<kSlots> &barriers, int position,
+                                           ptx::CacheHint hint = ptx::CacheHint::kNormal,
+                                           ptx::Site site = ptx::Site::here()) {
+  using Corner = decltype(corner_of(0));
+  constexpr int kPages = Tile::kRows / kPageRows;
+  static_assert(kPages * kPageRows == Tile::kRows && kPageRows % 8 == 0,
+                "pages are whole groups of the swizzle's 8 rows");
+  Corner corners[kPages];
+#pragma unroll
+  for (int page = 0; page < kPages; ++page) {
+    const int row = first_row + page * kPageRows;
+    if (row < rows) {
+      corners[page] = corner_of(row);
+    } else {
+      corners[page] = Corner{};
+      corners[page].at[kRowDimension] = kPageRows;
+    }
+  }
+#pragma unroll
+  for (int page = 0; page < kPages; ++page)
+#pragma unroll
+    for (int panel = 0; panel < Tile::kColumns / panel_columns<Tile>(); ++panel) {
+      Corner corner = corners[page];
+      corner.at[0] += panel * panel_columns<Tile>();
+      ptx::tma_load(tile.base() + (panel * Tile::kRows + page * kPageRows) * Tile::kPanelBytes, map, corner.at,
+                    barriers.address(position), hint, site);
+    }
 }
 
 /// This CTA's share of the rows of such a tile, to the same place in all kCtas CTAs of its cluster: together they bring
