@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Patterns.h"
 
+#include "fagen/IR/RunValues.h"
+
 #include <limits>
 
 using namespace fagen;

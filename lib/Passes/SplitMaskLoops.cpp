@@ -285,12 +285,12 @@ bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const M
 void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles) {
   const Expr step = variable(loop.variable());
   loop.setName("tile");
-  if (!tiles.isNeverWhole)
-    branchAroundMask(loop, tiles);
   if (tiles.isJudged())
     setTile(loop, Expr::binary(ExprKind::TileOf, variable(tiles.judged), step));
   else if (tiles.hasLeft())
     setTile(loop, tiles.at(step));
+  if (!tiles.isNeverWhole)
+    branchAroundMask(loop, tiles); // by steps
 }
 
 /// Whether some tile is judged by more than a role may read of it.
