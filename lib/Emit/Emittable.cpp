@@ -57,8 +57,7 @@ public:
   EmittableChecker(const Program &program, Diagnostics &diags) : program(program), diags(diags) {}
 
   bool check() {
-    const bool isOwn = llvm::any_of(program.kernels, [](const auto &kernel) { return kernel->hasOwnParams(); });
-    if (isOwn ? checkOwn() : checkAttention())
+    if (takesOwnArgument(program) ? checkOwn() : checkAttention())
       for (const std::unique_ptr<Kernel> &kernel : program.kernels)
         checkLimits(*kernel);
     return isSound;
@@ -449,12 +448,16 @@ OtherLaunches fagen::otherLaunches(const Program &program) {
   return {findLaunch(program, OpKind::Combine), findLaunch(program, OpKind::ClassifyTiles)};
 }
 
+bool fagen::takesOwnArgument(const Program &program) {
+  return llvm::any_of(program.kernels, [](const auto &kernel) { return kernel->hasOwnParams(); });
+}
+
 bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
   return EmittableChecker(program, diags).check();
 }
 
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
-  if (program.kernels.front()->hasOwnParams())
+  if (takesOwnArgument(program))
     return ProgramTextEmitter(program).run();
   return emitKernel(*program.kernels.front(), instrument, otherLaunches(program));
 }

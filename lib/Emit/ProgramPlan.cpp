@@ -3,6 +3,8 @@
 
 #include "fagen/Emit/ProgramPlan.h"
 
+#include "fagen/Emit/Emittable.h"
+
 #include "ProgramParams.h"
 
 #include "fagen/IR/ExprAnalysis.h"
@@ -269,7 +271,7 @@ private:
 } // namespace
 
 std::optional<Object> fagen::programPlan(const Program &program) {
-  if (!program.kernels.front()->hasOwnParams())
+  if (!takesOwnArgument(program))
     return std::nullopt;
   return PlanBuilder(program).build();
 }

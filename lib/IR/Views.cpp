@@ -86,6 +86,8 @@ static std::optional<BoxMap> pagesOf(const Matrix &matrix) {
   for (unsigned i = 0; found && i + 1 < at.size(); ++i)
     if (i != found->rowDimension && !usesPagesOnly(at[i], row, found->pageRows))
       return std::nullopt;
+  if (found && !found->firstColumn)
+    return std::nullopt;
   return found;
 }
 
@@ -105,6 +107,8 @@ std::optional<BoxMap> fagen::ir::boxMapOf(const Matrix &matrix) {
       return std::nullopt;
     found = BoxMap{i, first, restBeside(at.back(), map.column)};
   }
+  if (found && !found->firstColumn)
+    return std::nullopt;
   return found;
 }
 

@@ -136,11 +136,11 @@ private:
     return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
   }
 
-  /// What a rotated step issues, in this order: each product `behind` steps after the step that it is of. Those of the
+  /// What a rotated step issues, in this order: each product `lag` steps after the step that it is of. Those of the
   /// step itself are waited for at once, the others before an operand of theirs is made anew.
   struct Asked {
     MmaOp<const Op> product;
-    int64_t behind;
+    int64_t lag;
   };
   static llvm::SmallVector<Asked, 2> askedIn(const Op &loop) {
     const auto fed = fedProducts(loop.body);
@@ -148,7 +148,7 @@ private:
     for (const std::unique_ptr<Op> &op : loop.body.ops)
       if (const auto product = dynCast<MmaOp>(std::as_const(*op)))
         asked.push_back({*product, fed.contains(op.get()) ? 1 : 0});
-    llvm::stable_sort(asked, [](const Asked &a, const Asked &b) { return a.behind < b.behind; });
+    llvm::stable_sort(asked, [](const Asked &a, const Asked &b) { return a.lag < b.lag; });
     return asked;
   }
 
@@ -170,7 +170,7 @@ private:
     std::unique_ptr<Op> loop = makePart(LoopOp(masked), "first", "the first step, under whose softmax no product runs",
                                         constant(0), min(LoopOp(*all.back()).end(), constant(1)));
     for (const Asked &asked : askedIn(masked))
-      if (asked.behind == 0)
+      if (asked.lag == 0)
         appendIssue(loop->body.ops, asked.product);
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
@@ -248,8 +248,8 @@ private:
     left.clear();
     for (const Asked &asked : askedIn(op)) {
       std::unique_ptr<Op> product = clone(*asked.product);
-      if (asked.behind != 0) {
-        substitute(*product, loop.variable(), variable(loop.variable()) - constant(asked.behind));
+      if (asked.lag != 0) {
+        substitute(*product, loop.variable(), variable(loop.variable()) - constant(asked.lag));
         left.push_back(clone(*asked.product));
         location = product->location;
       }
@@ -269,7 +269,7 @@ private:
   Block &body;
   Buffer *alpha = nullptr;
   Op *lastLoop = nullptr;
-  Ops left; ///< the products behind, as the last loop had them
+  Ops left; ///< the products left over, as the last loop had them
 };
 
 } // namespace

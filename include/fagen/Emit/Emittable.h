@@ -11,6 +11,9 @@ namespace fagen {
 /// Errors say what it lacks.
 bool checkEmittable(const ir::Program &program, Diagnostics &diags);
 
+/// Whether a kernel of it has parameters of its own.
+bool takesOwnArgument(const ir::Program &program);
+
 /// The CUDA text of a program that checkEmittable() accepts.
 KernelText emitProgram(const ir::Program &program, Instrument instrument = Instrument::None);
 

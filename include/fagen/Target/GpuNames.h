@@ -18,7 +18,7 @@ struct NamedGpu {
 };
 
 /// From the vendor's data sheets.
-constexpr NamedGpu kOtherGpus[] = {{"A30", 80, 56},   {"A40", 86, 84},    {"L40", 89, 142},   {"L40S", 89, 142},
+constexpr NamedGpu kOtherGpus[] = {{"A30", 80, 56},   {"A40", 86, 84},    {"L40", 89, 142},  {"L40S", 89, 142},
                                    {"H100", 90, 132}, {"GH200", 90, 132}, {"B200", 100, 148}};
 
 /// "RTX 4090" and "rtx4090" are one name.

@@ -71,8 +71,9 @@ private:
             kernel.location);
     }
     for (const Scalar &scalar : kernel.scalars)
-      claim(scalar.name, {"", scalar.isReal ? "an f32" : "an i32" + textOf({scalar.low, scalar.high}), &kernel},
-            kernel.location);
+      if (!llvm::is_contained(kernel.sizes, scalar.name)) // which is said already
+        claim(scalar.name, {"", scalar.isReal ? "an f32" : "an i32" + textOf({scalar.low, scalar.high}), &kernel},
+              kernel.location);
     llvm::StringSet<> known;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (!buffer->param.empty() && !buffer->shape.empty() && known.insert(buffer->param).second)
@@ -142,7 +143,7 @@ private:
   /// Functions of the text and the namespaces of kernels.
   void checkSymbol(const Kernel &kernel) {
     for (const std::unique_ptr<Kernel> &other : program.kernels)
-      if (kernel.hasOwnParams() && kernel.symbol == other->symbol + "_kernel")
+      if (kernel.symbol == other->symbol + "_kernel")
         defect(kernel.location, "kernel @" + kernel.symbol + " is called as the text calls the parts of @" +
                                     other->symbol + "; choose another symbol");
   }

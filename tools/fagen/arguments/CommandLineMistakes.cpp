@@ -73,6 +73,13 @@ static bool wantsJson(ArrayRef<char *> arguments) {
   return false;
 }
 
+static bool asksForHelp(ArrayRef<char *> arguments) {
+  return any_of(arguments.drop_front(), [](StringRef argument) {
+    return argument == "-h" || argument == "-version" || argument == "--version" || argument.starts_with("-help") ||
+           argument.starts_with("--help");
+  });
+}
+
 /// What the library's parsers of values say, each in a line with the tool's name and "for the --x option: " before it.
 static void reportParsed(StringRef text, Diagnostics &diags) {
   for (StringRef line : split(text.trim(), '\n')) {
@@ -131,6 +138,10 @@ void parseOrExit(int argc, char **argv, StringRef overview) {
   reportOtherValues(argc, argv, diags);
   if (diags.hasErrors())
     exitWith(diags);
+  if (asksForHelp(ArrayRef(argv, argc))) { // which ends the program, and may fail to be written
+    cl::ParseCommandLineOptions(argc, argv, overview, &errs());
+    return;
+  }
   std::string mistakes;
   {
     KeptErrors kept;
