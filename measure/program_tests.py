@@ -39,8 +39,8 @@ def parsed():
 def calls_of(path):
     """The words after `fagen-run program` of each RUN line that is to pass."""
     defined, text = {"%source": ROOT}, open(path, encoding="utf-8").read().replace("\\\n", " ")
-    for kind, rest in re.findall(r"^(DEFINE|RUN): (.*)$", text, re.M):
-        if kind == "DEFINE":
+    for kind, rest in re.findall(r"^(DEFINE|REDEFINE|RUN): (.*)$", text, re.M):
+        if kind != "RUN":
             name, value = (rest + " ").split(" =", 1)
             defined[name.strip()] = value.strip()
             continue
