@@ -24,7 +24,7 @@ namespace fagen::lab {
 ///  - maps are of a few blocks, fewer than there are;
 ///  - rows lie before the first key by more than a key tile;
 ///  - lengths are those of one to three tiles of rows, alone or with one row of the next.
-/// Which param is a window nobody asks: each takes each place in turn, within its range.
+/// Which param is a window nobody asks: each takes each place in turn, within its range. So do tensors.
 std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys, int64_t group);
 
 } // namespace fagen::lab
