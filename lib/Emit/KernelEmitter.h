@@ -121,7 +121,7 @@ private:
   struct Function {
     Part part;
     std::string name;
-    llvm::StringRef summary;
+    std::string summary;
     std::string parameters = {};
     bool isSampled = false;
     const char *result = "void";
@@ -135,13 +135,6 @@ private:
   void emitLoopApart(ir::LoopOp<const ir::Op> loop, const ir::Op &output);
   static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
-  llvm::StringRef summaryOf(ir::LoopOp<const ir::Op> loop) const;
-  bool countsBack() const;
-  /// Which products a step has.
-  struct Products {
-    bool hasScores = false, hasResults = false;
-  };
-  Products productsOf(const ir::Op &loop) const;
   /// The views that threads copy from.
   std::vector<ir::Matrix> sources() const;
   std::vector<std::pair<std::string, std::string>> membersOfSources() const;

@@ -3,7 +3,6 @@
 
 #include "KernelEmitter.h"
 
-#include "LoopText.h"
 #include "splits/SharedKeys.h"
 
 #include "fagen/IR/Patterns.h"
@@ -13,69 +12,15 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static std::optional<ConstMask> maskIn(const Op &loop) {
-  auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return isMask(*op); });
-  return mask == loop.body.ops.end() ? std::nullopt : asMask(std::as_const(**mask));
-}
-
-/// Whether every step masks, not only those of the last tiles.
-static bool isMasked(const Op &loop) {
-  const std::optional<ConstMask> mask = maskIn(loop);
-  return mask && !mask->when();
-}
-
-/// Whether it has scores of the first keys of a tile alone.
-static bool isOfPart(const Op &loop) {
-  bool found = false;
-  forEach<ConvertOp>(loop.body, [&](ConvertOp<const Op> convert) {
-    found |= convert.s().buffer->columns < convert.p().buffer->columns;
-  });
-  return found;
-}
-
-/// Whether step j has key tile j from the end.
-bool KernelEmitter::countsBack() const {
-  return llvm::any_of(sections.loops, [this](const Sections::Steps &steps) {
-    const std::optional<ConstMask> mask = maskIn(*steps.loop);
-    return mask && direction(expand(kernel, mask->key()), steps.loop.variable()) == Direction::NotIncreasing;
-  });
-}
-
-KernelEmitter::Products KernelEmitter::productsOf(const Op &loop) const {
-  Products found;
-  walk(loop.body, [&](const Op &op) {
-    if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
-      (isOfScores(kernel, op) ? found.hasScores : found.hasResults) = true;
-  });
-  return found;
-}
-
-llvm::StringRef KernelEmitter::summaryOf(LoopOp<const Op> loop) const {
-  const Products products = productsOf(*loop);
-  if (products.hasScores && !products.hasResults)
-    return isOfPart(*loop) ? "The first step where rows of the group see the first half of its keys alone."
-                           : "Scores and softmax of the first step: no P V runs under them yet.";
-  if (products.hasResults && !products.hasScores)
-    return "P V of the last step.";
-  if (!products.hasScores) {
-    const bool takesTurn = llvm::any_of(loop->body.ops, [](const auto &op) { return op->kind == OpKind::PassTurn; });
-    return takesTurn ? "The group's turn at key tile j, of which its rows see nothing."
-                     : "Key tile j, of which the rows of the group see nothing.";
-  }
-  const bool isBack = countsBack();
-  if (!maskIn(*loop))
-    return isBack ? "Key tile j from the end, which every row sees whole." : "Key tile j, which every row sees whole.";
-  if (isMasked(*loop))
-    return isBack ? "Key tile j from the end, of which some rows see only a part."
-                  : "Key tile j, of which some rows see only a part.";
-  return "Key tile j.";
-}
-
-/// Whether only some steps tell their stages: of the loop over whole tiles.
+/// Whether only some steps tell their stages: of loops that may run often, and do not mask each step.
 bool KernelEmitter::isSampled(LoopOp<const Op> loop) const {
-  const Products products = productsOf(*loop);
-  return instrument == Instrument::Stages && products.hasScores && products.hasResults && !runsAtMostOnce(loop) &&
-         !isMasked(*loop);
+  bool multiplies = false, masks = false;
+  for (const std::unique_ptr<Op> &op : loop->body.ops) {
+    multiplies |= op->kind == OpKind::Mma || op->kind == OpKind::MmaIssue;
+    masks |= isMask(*op) && !op->has(Attr::When);
+  }
+  return instrument == Instrument::Stages && multiplies && !masks && !runsAtMostOnce(loop) &&
+         !oneStepOf(loop.variable(), loop.begin(), loop.end());
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
@@ -255,7 +200,7 @@ void KernelEmitter::emitFirstSources() {
 /// `behind` writes what no op says.
 void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops,
                                  llvm::function_ref<void(OpEmitter &)> behind) {
-  line(out, "/// {}", function.summary.str());
+  line(out, "/// {}", function.summary);
   if (function.isSampled)
     line(out, "template <bool kSampled>");
   line(out, "__device__ __forceinline__ {} {}(const Cta &cta, Registers &r{}) {{", function.result, function.name,
@@ -307,7 +252,7 @@ void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step)
 /// begin at the same place.
 void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
   const std::string step = nameOfStep(loop), j = loop.variable().str();
-  line(out, "/// {}", summaryOf(loop).str());
+  line(out, "/// {}.", aboutOf(loop));
   line(out, "__device__ __forceinline__ void {}s(const Cta &cta, Registers &r, int {}, int end) {{", step, j);
   {
     auto scope = out.scope();
@@ -326,11 +271,8 @@ void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
 void KernelEmitter::emitStep(LoopOp<const Op> loop) {
   if (const std::optional<StepApart> step = stepApart(loop))
     return emitStepsApart(loop, *step);
-  std::vector<const Op *> ops;
-  for (const std::unique_ptr<Op> &op : loop->body.ops)
-    ops.push_back(op.get());
-  emitFunction({Part::Step, nameOfStep(loop), summaryOf(loop), (", int " + loop.variable()).str(), isSampled(loop)},
-               ops);
+  emitFunction({Part::Step, nameOfStep(loop), aboutOf(loop) + ".", (", int " + loop.variable()).str(), isSampled(loop)},
+               pointersTo(loop->body.ops));
 }
 
 void KernelEmitter::emitLoops() {
@@ -344,7 +286,7 @@ void KernelEmitter::emitLoops() {
       line(out, "{}s(cta, r, {}, {});", step, spell(loop.begin()), spell(loop.end()));
       continue;
     }
-    line(out, "{}", loopHead(variable, loop.begin(), loop.end(), runsAtMostOnce(loop), spell));
+    line(out, "{}", loopHead(loop, runsAtMostOnce(loop), spell));
     if (!isSampled(loop)) {
       line(out, "  {}(cta, r, {});", step, variable);
       continue;

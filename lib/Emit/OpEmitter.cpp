@@ -3,9 +3,9 @@
 
 #include "OpEmitter.h"
 
-#include "LoopText.h"
 #include "Stages.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Patterns.h"
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
@@ -286,16 +286,21 @@ void OpEmitter::emitAsyncMma(const Op &op) {
   line(out, "ptx::{}_wait<{}>();", family.async.str(), MmaWaitOp(op).pending());
 }
 
+std::string fagen::loopHead(LoopOp<const Op> loop, bool runsAtMostOnce,
+                            llvm::function_ref<std::string(const Expr &)> spell) {
+  const std::string variable = loop.variable().str();
+  const std::optional<OneStep> once = oneStepOf(variable, loop.begin(), loop.end());
+  if (!once && !runsAtMostOnce)
+    return fmt::format("for (int {0} = {1}; {0} < {2}; ++{0})", variable, spell(loop.begin()), spell(loop.end()));
+  const OneStep step = once ? *once : OneStep{loop.begin(), lessThan(ir::variable(variable), loop.end())};
+  return fmt::format("if (const int {} = {}; {})", variable, spell(step.begin), spell(step.condition));
+}
+
 void OpEmitter::emitLoop(const Op &op) {
-  const LoopOp loop(op);
-  line(out, "{} {{",
-       loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) { return expression(expr); }));
+  line(out, "{} {{", loopHead(LoopOp(op), false, [&](const Expr &expr) { return expression(expr); }));
   {
     auto scope = out.scope();
-    std::vector<const Op *> ops;
-    for (const std::unique_ptr<Op> &inner : op.body.ops)
-      ops.push_back(inner.get());
-    emitBlock(ops);
+    emitBlock(pointersTo(op.body.ops));
   }
   line(out, "}}");
 }

@@ -59,6 +59,15 @@ bool runsAtMostOnce(const ir::Kernel &kernel, const ir::Role &role, ir::LoopOp<c
 /// Calls `visit` with what the text has functions for, in program order, bodies of loops and branches included.
 void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Composition &)> visit);
 
+/// What a loop is about, or its name.
+inline std::string aboutOf(ir::LoopOp<const ir::Op> loop) {
+  return (loop.about().empty() ? loop.name() : loop.about()).str();
+}
+/// `for (int j = begin; j < end; ++j)`, or `if (const int j = begin; ...)` where the bounds or the caller say that it
+/// runs at most once.
+std::string loopHead(ir::LoopOp<const ir::Op> loop, bool runsAtMostOnce,
+                     llvm::function_ref<std::string(const ir::Expr &)> spell);
+
 /// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
 inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
 

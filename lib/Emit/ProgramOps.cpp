@@ -3,7 +3,6 @@
 
 #include "ProgramOps.h"
 #include "KernelEmitter.h"
-#include "LoopText.h"
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
@@ -390,12 +389,12 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
   if (op.has(Attr::About) || op.has(Attr::Name))
-    line(out, "// {}", (op.has(Attr::About) ? loop.about() : loop.name()).str());
+    line(out, "// {}", aboutOf(loop));
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
     return emitStepsApart(loop, *step);
   auto spell = [&](const Expr &expr) { return expression(expr); };
-  std::string head = loopHead(loop.variable(), loop.begin(), loop.end(), isOnce, spell);
+  std::string head = loopHead(loop, isOnce, spell);
   if (const std::string carry = loop.carry().str(); !carry.empty())
     head = fmt::format("for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0})", loop.variable().str(),
                        spell(loop.begin()), spell(loop.end()), carry, spell(loop.step()));
