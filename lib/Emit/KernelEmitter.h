@@ -41,6 +41,13 @@ std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, 
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);
 
+/// What the device library has of what the kernel's ops become, by header.
+void addHeadersOfOps(const ir::Kernel &kernel, std::set<llvm::StringRef> &headers);
+void emitIncludes(IndentedStream &out, const std::set<llvm::StringRef> &headers);
+
+/// Gives the text, at `begin`, the constants that it names from there to `end`.
+void insertConstants(KernelText &text, const ir::Kernel &kernel, size_t begin, size_t end = llvm::StringRef::npos);
+
 /// Lines with trailing comments, the comments one below the other.
 void printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::string, std::string>> lines);
 
@@ -92,9 +99,6 @@ private:
   void emitHead();
   void emitSharedMap();
   void emitIncludes();
-  std::vector<const ir::Constant *> constantsOfText() const;
-  std::string textOfConstants() const;
-  void insertConstants(size_t place);
   void emitTileTypes();
   void emitStorage();
   void emitFormParams();
@@ -108,7 +112,6 @@ private:
   void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
   void emitSharedKeys();
-  std::string namesOfLets(llvm::StringRef separator) const;
   void emitCtaAt();
   /// Who takes tiles in turn.
   enum class Turns : uint8_t { Loads, Multiplies };
@@ -137,8 +140,13 @@ private:
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
   /// The views that threads copy from.
   std::vector<ir::Matrix> sources() const;
-  std::vector<std::pair<std::string, std::string>> membersOfSources() const;
-  std::vector<std::pair<std::string, std::string>> membersOfCta() const;
+  /// Of a Cta: its declaration, what it is, and where it comes from.
+  struct Member {
+    std::string declaration, note, value;
+  };
+  std::vector<Member> membersOfSources() const;
+  std::vector<Member> membersOfCta() const;
+  void emitValueOfCta(const std::string &head);
   void emitLoops();
   void emitEntry();
   void emitEntryOfOneTile();
@@ -161,9 +169,6 @@ private:
   ir::ElementType elementType() const;
   bool isSplit() const { return kernel.grid.split.has_value(); }
   /// Whether the argument has more than attention's parameters.
-  bool callsFunctions() const;
-  void findCompositions();
-  void findFormHeaders();
   bool isFormed() const { return formed; }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }
@@ -188,7 +193,6 @@ private:
   const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
-  std::set<llvm::StringRef> headers; ///< of the device library, sorted
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };

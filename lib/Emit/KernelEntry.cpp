@@ -355,26 +355,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   if (load)
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();
-  line(out, "const Cta cta{{params,");
-  line(out, "{}              ptx::shared_storage<SharedStorage>(),", isFormed() ? "              form,\n" : "");
-  if (load) {
-    line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
-  } else {
-    for (const Matrix &source : sources()) {
-      const std::string &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
-      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, {1}, {2}){3},", tensor,
-           letValue(source.at()[0]), letValue(firstOf(source, 1)),
-           first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor));
-    }
-  }
-  std::string rest = "place.row_begin";
-  if (load)
-    rest += ",\n              group_row";
-  if (!load && mapsNamePlaces())
-    rest += ",\n              place.batch,\n              place.head,\n              place.kv_head";
-  if (isSplit())
-    rest += ",\n              place.split_begin,\n              place.split_keys";
-  line(out, "              {}{}}};", rest, namesOfLets(",\n              "));
+  emitValueOfCta("const Cta cta");
   if (load)
     emitRoles();
   line(out, "{}", isInstrumented() ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");

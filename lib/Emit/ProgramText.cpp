@@ -45,6 +45,9 @@ KernelText ProgramTextEmitter::run() {
   line(out, "}} // namespace fagen::generated");
   out.flush();
   stream.flush();
+  for (size_t i = places.size(); i-- != 0;) // the last first: places before stay
+    insertConstants(text, *program.kernels[i], places[i],
+                    i + 1 == places.size() ? llvm::StringRef::npos : places[i + 1]);
   return std::move(text);
 }
 
@@ -58,57 +61,15 @@ void ProgramTextEmitter::emitHead() {
   out << '\n';
 }
 
-/// Which parts of the device library the text of a composition calls.
-static void addHeaders(const Composition &composition, const MmaFamilyInfo &family,
-                       std::set<llvm::StringRef> &headers) {
-  const Op &op = *composition.subject;
-  if (composition.settling)
-    headers.insert("ops/settle.h");
-  else if (composition.isSingle() && isOfElements(op))
-    headers.insert("ops/map.h");
-  for (const Operand &operand : op.operands)
-    if (operand.buffer && operand.buffer->type == ElementType::E4M3)
-      headers.insert("ops/bytes.h");
-  switch (op.kind) {
-  case OpKind::Mma:
-  case OpKind::MmaIssue:
-  case OpKind::LoadFragment:
-    headers.insert(family.headers.begin(), family.headers.end());
-    if (const auto product = dynCast<MmaOp>(op); product && product->sums())
-      headers.insert("ops/mma_f16.h");
-    break;
-  case OpKind::Map:
-    headers.insert("ops/mma.h");
-    break;
-  case OpKind::CopyIssue:
-  case OpKind::Store:
-  case OpKind::StoreLse:
-  case OpKind::BulkStore:
-    headers.insert("ops/matrix.h");
-    break;
-  default:
-    headers.insert({"ops/softmax.h", "ops/store.h"});
-  }
-  forEachExpr(op, [&](const Expr &expr) {
-    expr.rewritten([&](const Expr &node) {
-      if (node.kind() >= ExprKind::Tanh && node.kind() <= ExprKind::I32)
-        headers.insert("ops/functions.h");
-      return Expr();
-    });
-  });
-}
-
 void ProgramTextEmitter::emitIncludes() {
-  std::set<llvm::StringRef> headers = {"ops/pipeline.h",  "ops/softmax.h",  "ptx/barrier.h",      "ptx/warpgroup.h",
-                                       "tile/fragment.h", "tile/integer.h", "tile/shared_tile.h", "types.h"};
-  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
-    for (const Role &role : kernel->roles)
-      forEachComposition(role.body, [&](const Composition &composition) {
-        addHeaders(composition, mmaFamily(kernel->backend), headers);
-      });
-  for (llvm::StringRef header : headers)
-    line(out, "#include <fagen/device/{}>", header.str());
-  out << '\n';
+  std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+    addHeadersOfOps(*kernel, headers);
+    for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
+      if (buffer->type == ElementType::E4M3)
+        headers.insert("ops/bytes.h");
+  }
+  fagen::emitIncludes(out, headers);
 }
 
 void ProgramTextEmitter::emitParams() {
@@ -154,7 +115,9 @@ void ProgramTextEmitter::emitParams() {
 void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   line(out, "namespace {} {{\n", namespaceOf(kernel));
   emitLedger(kernel);
-  emitConstants(kernel);
+  out.flush();
+  stream.flush();
+  places.push_back(text.source.size());
   emitStorage(kernel);
   emitCta(kernel);
   for (const Role &role : kernel.roles) {
@@ -185,34 +148,6 @@ void ProgramTextEmitter::emitLedger(const Kernel &kernel) {
     line(out, "// {}", entry);
   if (!orders.empty())
     line(out, "// sites    {}", orders);
-}
-
-/// Those that the text names.
-void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
-  llvm::StringSet<> used;
-  auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
-  for (const Let &let : kernel.lets)
-    use(let.value);
-  for (const GridIndex &index : kernel.grid.indices)
-    use(index.extent);
-  if (const std::optional<TurnOrder> &turns = kernel.grid.turns)
-    llvm::for_each(std::array{turns->rows.expr(), turns->tiles.value_or(0).expr(), turns->rowsOfRun}, use);
-  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
-    llvm::for_each(buffer->shape, use);
-    for (const Count &count : {buffer->rows, buffer->columns, buffer->stages})
-      use(count.expr());
-  }
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) {
-      forEachExpr(op, use);
-      if (isByAddress(op))
-        used.insert(nameOf(Measure::VectorBytes));
-    });
-  for (const Constant &constant : kernel.constants)
-    if (used.contains(constant.name))
-      line(out, "constexpr int {} = {};{}", constant.name, constant.value,
-           constant.origin.empty() ? "" : " // " + constant.origin);
-  out << '\n';
 }
 
 /// Members stand in the order of allocation, and where it put them.
