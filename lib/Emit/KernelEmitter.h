@@ -30,9 +30,13 @@ LayoutText layoutText(ir::Layout layout);
 /// As CUDA spells the type.
 llvm::StringRef spellType(ir::ElementType type);
 
-/// No tile: what roles tell each other; and its type.
+/// No tile: what roles tell each other.
 bool isHandedOver(const ir::Buffer &buffer);
-std::string handoverType(const ir::Buffer &buffer);
+/// "KTile k[kStages];": of the struct of shared memory.
+std::string memberOf(const ir::Buffer &buffer);
+/// The types of shared tiles, whose elements `spell` names.
+void emitTileTypes(IndentedStream &out, llvm::ArrayRef<const ir::Buffer *> shared,
+                   llvm::function_ref<llvm::StringRef(ir::ElementType)> spell);
 
 /// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
 std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
@@ -99,7 +103,6 @@ private:
   void emitHead();
   void emitSharedMap();
   void emitIncludes();
-  void emitTileTypes();
   void emitStorage();
   void emitFormParams();
   void emitCta();

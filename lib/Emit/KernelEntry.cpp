@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 
 #include "splits/SharedKeys.h"
 
 #include "fagen/IR/Patterns.h"
 
-#include "llvm/Support/ErrorHandling.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -39,34 +39,13 @@ std::string KernelEmitter::tileArguments() const {
   return kernel.grid.hasClusters() ? "kTileRows, kCluster" : "kTileRows";
 }
 
-/// Whether the first thread of a role executes the op for all of them.
-static bool isByOneThread(const Op &op) {
-  switch (op.kind) {
-  case OpKind::MbarrierInit:
-  case OpKind::FetchTile:
-  case OpKind::HandTile:
-  case OpKind::Fence:
-    return true;
-  case OpKind::CopyIssue:
-    return isBulkCopy(op);
-  case OpKind::Arrive:
-  case OpKind::Wait:
-  case OpKind::AwaitLaunches:
-    return actorOf(op) == Actor::Role;
-  case OpKind::Loop:
-    return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
-  default:
-    return false;
-  }
-}
-
 const Op *fagen::findBeyondOneThread(const Role &load) {
   unsigned barriers = 0;
   for (const std::unique_ptr<Op> &op : load.body.ops) {
     const bool isBarrier = op->kind == OpKind::Barrier;
     if (op->kind == OpKind::AwaitLaunches && op == load.body.ops.front()) // of the kernel
       continue;
-    if (barriers == 2 || !(isBarrier || isByOneThread(*op)))
+    if (barriers == 2 || !(isBarrier || isByFirstThread(*op)))
       return op.get();
     barriers += isBarrier;
   }

@@ -20,60 +20,47 @@ bool fagen::isHandedOver(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-std::string fagen::handoverType(const Buffer &buffer) {
+std::string fagen::memberOf(const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
-    return "NextTile";
-  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : buffer.stages.str());
+    return fmt::format("NextTile {};", buffer.name);
+  if (buffer.type == ElementType::MBarrier)
+    return fmt::format("Mbarriers<{}> {};", buffer.stages == 1 ? "1" : buffer.stages.str(), buffer.name);
+  return fmt::format("{} {}{};", typeOfTile(buffer.name), buffer.name,
+                     buffer.isRing ? "[" + buffer.stages.str() + "]" : "");
 }
 
-void KernelEmitter::emitTileTypes() {
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isHandedOver(*buffer))
-      continue;
-    const bool isTensor = buffer->type != ElementType::F32;
-    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
-         isTensor ? "Element" : "float", buffer->rows.str(), buffer->columns.str(),
-         layoutText(buffer->layout).enumerator.str());
-  }
-  out << '\n';
+void fagen::emitTileTypes(IndentedStream &out, llvm::ArrayRef<const Buffer *> shared,
+                          llvm::function_ref<llvm::StringRef(ElementType)> spell) {
+  for (const Buffer *buffer : shared)
+    if (!isHandedOver(*buffer))
+      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name), spell(buffer->type).str(),
+           buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
 }
 
 /// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
 void KernelEmitter::emitStorage() {
-  emitTileTypes();
+  const std::vector<const Buffer *> shared = buffersIn(Space::Shared);
+  emitTileTypes(out, shared, [](ElementType type) { return type == ElementType::F32 ? "float" : "Element"; });
   std::vector<const Buffer *> rings, overlays;
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+  for (const Buffer *buffer : shared) {
     if (buffer->isRing && !isHandedOver(*buffer) && isOfKeys(kernel, *buffer))
       rings.push_back(buffer);
     if (buffer->overlays)
       overlays.push_back(buffer);
   }
-  line(out, "struct KvRing {{");
+  line(out, "\nstruct KvRing {{");
   for (const Buffer *ring : rings)
-    line(out, "  {} {}[{}];", typeOfTile(ring->name), ring->name, ring->stages.str());
+    line(out, "  {}", memberOf(*ring));
   line(out, "}};\n\nstruct SharedStorage {{");
-  bool ringWritten = false;
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isHandedOver(*buffer)) {
-      line(out, "  {} {};", handoverType(*buffer), buffer->name);
+  for (const Buffer *buffer : shared) {
+    const bool isOfRing = llvm::is_contained(rings, buffer);
+    if (!isOfRing && !buffer->overlays)
+      line(out, "  {}", memberOf(*buffer));
+    if (!isOfRing || buffer != rings.front())
       continue;
-    }
-    if (buffer->overlays || (buffer->isRing && isOfKeys(kernel, *buffer) && ringWritten))
-      continue;
-    if (!buffer->isRing || !isOfKeys(kernel, *buffer)) {
-      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
-           buffer->isRing ? "[" + buffer->stages.str() + "]" : "");
-      continue;
-    }
-    ringWritten = true;
-    if (overlays.empty()) {
-      line(out, "  KvRing ring;");
-      continue;
-    }
-    line(out, "  union {{\n    KvRing ring;");
+    line(out, "{}", overlays.empty() ? "  KvRing ring;" : "  union {\n    KvRing ring;");
     for (const Buffer *overlay : overlays)
-      line(out, "    {} {};", typeOfTile(overlay->name), overlay->name);
-    line(out, "  }};");
+      line(out, "    {}{}", memberOf(*overlay), overlay == overlays.back() ? "\n  };" : "");
   }
   line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",
        kernel.sharedBytes);

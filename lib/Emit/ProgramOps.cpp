@@ -22,8 +22,9 @@ bool fagen::isByFirstThread(const Op &op) {
     return fence->kind() == FenceKind::MbarrierInit;
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
-  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile ||
-                        op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
+  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::AwaitLaunches || op.kind == OpKind::FetchTile ||
+                        op.kind == OpKind::HandTile || op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit ||
+                        op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 

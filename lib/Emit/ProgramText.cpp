@@ -153,18 +153,10 @@ void ProgramTextEmitter::emitLedger(const Kernel &kernel) {
 /// Members stand in the order of allocation, and where it put them.
 void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
-  for (const Buffer *buffer : buffers)
-    if (!isHandedOver(*buffer))
-      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
-           spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
-           layoutText(buffer->layout).enumerator.str());
+  emitTileTypes(out, buffers, spellType);
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
-    if (isHandedOver(*buffer))
-      line(out, "  {} {};", handoverType(*buffer), buffer->name);
-    else
-      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
-           buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
+    line(out, "  {}", memberOf(*buffer));
   line(out, "}};");
   if (!buffers.empty())
     line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
