@@ -339,7 +339,7 @@ private:
   void checkTensor(const Op &op, const Buffer &buffer, const OperandInfo &info) {
     std::vector<llvm::StringRef> names;
     for (const TensorParam &param : kTensors) {
-      if (param.isWritten != info.writes() || param.hasSums != (op.kind == OpKind::StoreLse || info.name == "lse"))
+      if (param.isWritten != info.writes() || param.hasSums != (op.kind == OpKind::StoreLse || info.optional))
         continue;
       if (param.name == tensorOf(buffer).param)
         return checkShape(op, buffer, param);

@@ -130,15 +130,12 @@ private:
     std::string summary;
     std::string parameters = {};
     bool isSampled = false;
-    const char *result = "void";
   };
   void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
                     llvm::function_ref<void(OpEmitter &)> behind = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
   /// The step, where what is rare of it stands outside of the loop.
   std::optional<StepApart> stepApart(ir::LoopOp<const ir::Op> loop) const;
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
-  void emitLoopApart(ir::LoopOp<const ir::Op> loop, const ir::Op &output);
   static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
   /// The views that threads copy from.

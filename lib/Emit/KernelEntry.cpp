@@ -8,7 +8,6 @@
 
 #include "fagen/IR/Patterns.h"
 
-
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -182,7 +181,7 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
   line(out, "/// {}", function.summary);
   if (function.isSampled)
     line(out, "template <bool kSampled>");
-  line(out, "__device__ __forceinline__ {} {}(const Cta &cta, Registers &r{}) {{", function.result, function.name,
+  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", function.name,
        function.parameters);
   {
     auto scope = out.scope();
@@ -209,48 +208,13 @@ std::optional<StepApart> KernelEmitter::stepApart(LoopOp<const Op> loop) const {
   return isInstrumented() || runsAtMostOnce(loop) ? std::nullopt : asStepApart(*loop);
 }
 
-/// The step in three functions: up to its terms, what is rare, and the rest.
-void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
-  const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
-  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
-                parameters, false, "bool"},
-               {}, [&](OpEmitter &emitter) {
-                 emitter.emitOutgrown(step);
-                 line(out, "return is_outgrown;");
-               });
-  emitFunction({Part::Step, name + "_settled",
-                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
-                parameters},
-               {}, [&](OpEmitter &emitter) { emitter.emitSettled(step); });
-  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
-               [&](OpEmitter &emitter) { emitter.emitSettledEnd(step); });
-  emitLoopApart(loop, *step.output);
-}
-
-/// Steps of which none is rare make a loop of their own. A vote keeps the two apart: ptxas makes one loop of two that
-/// begin at the same place.
-void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
-  const std::string step = nameOfStep(loop), j = loop.variable().str();
-  line(out, "/// {}.", aboutOf(loop));
-  line(out, "__device__ __forceinline__ void {}s(const Cta &cta, Registers &r, int {}, int end) {{", step, j);
-  {
-    auto scope = out.scope();
-    line(out, "for (; ptx::any({0} < end); ++{0}) {{ // a vote: ptxas keeps what is rare out of the loop inside", j);
-    {
-      auto turn = out.scope();
-      line(out, "for (;; ++{0}) {{\n  if ({0} >= end)\n    return;\n  if ({1}(cta, r, {0}))\n    break;", j, step);
-      line(out, "  {0}_end(cta, r, {1});\n}}\n{0}_settled(cta, r, {1});\n{0}_end(cta, r, {1});", step, j);
-      OpEmitter(kernel, divisors, points, out, text.ops, &math).emitSettledOutput(output);
-    }
-    line(out, "}}");
-  }
-  line(out, "}}\n");
-}
-
 void KernelEmitter::emitStep(LoopOp<const Op> loop) {
+  const std::string variable = loop.variable().str();
   if (const std::optional<StepApart> step = stepApart(loop))
-    return emitStepsApart(loop, *step);
-  emitFunction({Part::Step, nameOfStep(loop), aboutOf(loop) + ".", (", int " + loop.variable()).str(), isSampled(loop)},
+    return emitFunction(
+        {Part::Step, nameOfStep(loop) + "s", aboutOf(loop) + ".", fmt::format(", int {}, int end", variable)}, {},
+        [&](OpEmitter &emitter) { emitter.emitStepsApart(*step, variable, "", "end"); });
+  emitFunction({Part::Step, nameOfStep(loop), aboutOf(loop) + ".", ", int " + variable, isSampled(loop)},
                pointersTo(loop->body.ops));
 }
 

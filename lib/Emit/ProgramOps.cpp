@@ -359,15 +359,6 @@ void ProgramOpEmitter::emitPlace() {
       emitLet(let);
 }
 
-void ProgramOpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
-  line(out, "{} {{", head);
-  {
-    auto scope = out.scope();
-    body();
-  }
-  line(out, "}}");
-}
-
 void ProgramOpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   while (!ops.empty()) {
     const bool isOfFirst = !isUnderFirst && isByFirstThread(*ops.front());
@@ -393,31 +384,15 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
     line(out, "// {}", aboutOf(loop));
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
-    return emitStepsApart(loop, *step);
+    return emitStepsApart(*step, loop.variable().str(),
+                          fmt::format("int {} = {}", loop.variable().str(), expression(loop.begin())),
+                          expression(loop.end()));
   auto spell = [&](const Expr &expr) { return expression(expr); };
   std::string head = loopHead(loop, isOnce, spell);
   if (const std::string carry = loop.carry().str(); !carry.empty())
     head = fmt::format("for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0})", loop.variable().str(),
                        spell(loop.begin()), spell(loop.end()), carry, spell(loop.step()));
   inBraces(head, [&] { emitBodyOf(op); });
-}
-
-/// Steps of which none is rare make a loop of their own.
-void ProgramOpEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
-  const std::string variable = loop.variable().str(), end = expression(loop.end());
-  line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
-  inBraces(fmt::format("for (int {0} = {1}; ptx::any({0} < {2}); ++{0})", variable, expression(loop.begin()), end),
-           [&] {
-             inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
-               emitOutgrown(step);
-               line(out, "if (is_outgrown)\n  break;");
-               emitSettledEnd(step);
-             });
-             line(out, "if ({} >= {})\n  break;", variable, end);
-             emitSettled(step);
-             emitSettledEnd(step);
-             emitSettledOutput(*step.output);
-           });
 }
 
 /// Tiles go to the CTAs in turn, or each CTA goes on with the one that is handed over.

@@ -12,7 +12,7 @@
 #include "programs/RecipeText.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cctype>
@@ -274,32 +274,32 @@ void TableEmitter::emitOptional(const VariantPlan &variantPlan, unsigned index) 
   }
 }
 
-/// A member of the row as the manifest has it; of the words that stand for numbers, those of <fagen/table.h>.
-static std::string memberText(llvm::StringRef key, const llvm::json::Value &value) {
+/// What a row has from the manifest's, in the order of fagen_row; where words stand for numbers, what <fagen/table.h>
+/// calls these.
+static constexpr llvm::StringLiteral kMembers =
+    "variant target sm first_sm last_sm exact pass:PASS dtype:DTYPE mask:MASK lse head_dim_qk head_dim_v schedule "
+    "dispatch:ROW order alignment tile_rows tile_keys";
+
+static std::string memberText(const llvm::json::Value &value, llvm::StringRef numbers) {
   if (const std::optional<bool> flag = value.getAsBoolean())
     return std::to_string(unsigned(*flag));
   if (const std::optional<int64_t> number = value.getAsInteger())
     return std::to_string(*number);
   const llvm::StringRef word = *value.getAsString();
-  if (key == "variant" || key == "target")
-    return quote(word);
-  return "FAGEN_" + (key == "dispatch" ? "ROW" : key.upper()) + "_" + word.upper();
+  return numbers.empty() ? quote(word) : "FAGEN_" + numbers.str() + "_" + word.upper();
 }
 
 void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
-  static constexpr llvm::StringLiteral kMembers[] = {
-      "variant", "target",      "sm",         "first_sm", "last_sm",  "exact", "pass",      "dtype",     "mask",
-      "lse",     "head_dim_qk", "head_dim_v", "schedule", "dispatch", "order", "alignment", "tile_rows", "tile_keys"};
   const Variant &variant = *variantPlan.variant;
   const bool isProgram = variantPlan.recipe != nullptr;
   emitEvidence(variant.evidence);
   line("    {{");
-  const llvm::json::Object members = rowOf(variantPlan, index);
-  for (const llvm::StringRef key : kMembers)
-    if (key == "mask" && variant.problem.form)
-      line("        .mask = FAGEN_MASK_FORM_0 + {},", variant.problem.formIndex);
-    else if (const llvm::json::Value *value = members.get(key))
-      line("        .{} = {},", key.str(), memberText(key, *value));
+  llvm::json::Object members = rowOf(variantPlan, index);
+  if (variant.problem.form)
+    members["mask"] = fmt::format("FORM_0 + {}", variant.problem.formIndex);
+  for (const llvm::StringRef member : llvm::split(kMembers, ' '))
+    if (const auto [key, numbers] = member.split(':'); members.get(key))
+      line("        .{} = {},", key.str(), memberText(*members.get(key), numbers));
   line("        .launch_count = {},", variantPlan.launches.size());
   if (!isProgram)
     line("        .workspace_count = {},", variantPlan.workspace.size());
