@@ -123,25 +123,22 @@ void KernelEmitter::emitHead() {
   if (kernel.packsHeads())
     line(out, "// Rows are those of all query heads of a K/V head: row r is query r / heads_per_kv.");
   line(out, "//");
-  emitSharedMap();
-  for (const std::string &text : ledgerOf(kernel))
-    line(out, "//   {}", text);
+  emitMap(out, kernel);
   if (instrument != Instrument::None)
     line(out, "//\n// Instrumented: each warp leaves the clocks of its stages{} in the workspace.",
          instrument == Instrument::Trace ? ", and the first steps of some CTAs," : "");
   out << '\n';
 }
 
-void KernelEmitter::emitSharedMap() {
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->type == ElementType::MBarrier) {
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  {} mbarrier{}", buffer->name, *buffer->offset, buffer->bytes(),
-           buffer->stages.number(), buffer->stages == 1 ? "" : "s");
+void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space != Space::Shared)
       continue;
-    }
-    if (buffer->type == ElementType::U32) {
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  the number of a tile", buffer->name, *buffer->offset,
-           buffer->bytes());
+    if (isHandedOver(*buffer)) {
+      const bool isNumber = buffer->type == ElementType::U32;
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}", buffer->name, *buffer->offset, buffer->bytes(),
+           isNumber ? "the number of a tile"
+                    : fmt::format("{} mbarrier{}", buffer->stages.number(), buffer->stages == 1 ? "" : "s"));
       continue;
     }
     const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages.number()) : "";
@@ -155,7 +152,10 @@ void KernelEmitter::emitSharedMap() {
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
   for (const Role &role : kernel.roles)
-    line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
+    line(out, "//   role     {:<8} warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
+         role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers));
+  for (const std::string &text : ledgerOf(kernel))
+    line(out, "//   {}", text);
 }
 
 /// Whether an expression calls one of ops/functions.h.

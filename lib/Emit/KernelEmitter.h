@@ -45,6 +45,9 @@ std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, 
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);
 
+/// Comments: what lies where in shared memory, who runs what, and what orders them.
+void emitMap(IndentedStream &out, const ir::Kernel &kernel);
+
 /// What the device library has of what the kernel's ops become, by header.
 void addHeadersOfOps(const ir::Kernel &kernel, std::set<llvm::StringRef> &headers);
 void emitIncludes(IndentedStream &out, const std::set<llvm::StringRef> &headers);
@@ -101,7 +104,6 @@ private:
   }
 
   void emitHead();
-  void emitSharedMap();
   void emitIncludes();
   void emitStorage();
   void emitFormParams();

@@ -4,7 +4,6 @@
 #include "ProgramText.h"
 
 #include "KernelEmitter.h"
-#include "Ledger.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -114,7 +113,8 @@ void ProgramTextEmitter::emitParams() {
 
 void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   line(out, "namespace {} {{\n", namespaceOf(kernel));
-  emitLedger(kernel);
+  emitMap(out, kernel);
+  out << '\n';
   out.flush();
   stream.flush();
   places.push_back(text.source.size());
@@ -126,28 +126,6 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   }
   line(out, "}} // namespace {}\n", namespaceOf(kernel));
   emitEntry(kernel);
-}
-
-/// What lies where, who runs what, and what orders them. --emit=barriers and the IR have each site.
-void ProgramTextEmitter::emitLedger(const Kernel &kernel) {
-  std::string shared, mbarriers, roles, orders;
-  auto add = [](std::string &list, const std::string &item) { list += (list.empty() ? "" : ", ") + item; };
-  for (const Buffer *buffer : sharedOf(kernel))
-    if (buffer->type == ElementType::MBarrier)
-      add(mbarriers, buffer->name);
-    else
-      add(shared, fmt::format("{} at {}", buffer->name, *buffer->offset));
-  for (const Role &role : kernel.roles)
-    add(roles, fmt::format("{}: warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
-                           role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers)));
-  for (const auto &[what, count] : countsOfSites(kernel))
-    add(orders, fmt::format("{} {}", count, what));
-  line(out, "// shared   {} B: {}{}{}", kernel.sharedBytes, shared, mbarriers.empty() ? "" : "; mbarriers ", mbarriers);
-  line(out, "// roles    {}", roles);
-  for (const std::string &entry : guardsOf(kernel))
-    line(out, "// {}", entry);
-  if (!orders.empty())
-    line(out, "// sites    {}", orders);
 }
 
 /// Members stand in the order of allocation, and where it put them.

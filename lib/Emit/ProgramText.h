@@ -25,7 +25,6 @@ private:
   void emitIncludes();
   void emitParams();
   void emitKernel(const ir::Kernel &kernel);
-  void emitLedger(const ir::Kernel &kernel);
   void emitStorage(const ir::Kernel &kernel);
   void emitCta(const ir::Kernel &kernel);
   void emitGrid(const ir::Kernel &kernel);
