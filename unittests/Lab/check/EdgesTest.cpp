@@ -120,9 +120,11 @@ TEST(Edges, TensorsHaveRules) {
       {"sees", FAGEN_ELEMENT_BIT, {one(FAGEN_VAR_SEQ_Q), one(FAGEN_VAR_SEQ_KV)}, false, 0, 1, {}},
   }));
   std::set<double> prefixes, ids;
-  bool saysPlace = false, saysNumber = false, endsAtEdge = false;
+  bool saysPlace = false, saysNumber = false, endsAtEdge = false, differs = false;
+  int withoutRule = 0;
   for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), *form, 64, 32, 1)) {
-    ASSERT_EQ(c.tensors.size(), 4u) << formatCase(c);
+    ASSERT_EQ(c.tensors.size(), c.tensors.contains("first") ? 4u : 3u) << formatCase(c);
+    withoutRule += !c.tensors.contains("first");
     EXPECT_EQ(parseCase(formatCase(c)), c);
     const Case drawn = withForm(c, form, 1);
     const auto &tensors = drawn.arguments->arguments.tensors;
@@ -130,6 +132,7 @@ TEST(Edges, TensorsHaveRules) {
     prefixes.insert(tensors.at("prefix").values.begin(), tensors.at("prefix").values.end());
     ids.insert(tensors.at("ids").values.begin(), tensors.at("ids").values.end());
     const std::vector<double> &first = tensors.at("first").values;
+    differs |= first.front() != first[first.size() - size_t(c.shape.seqKv)];
     saysPlace |= first.back() > 32 && first.front() == 0;
     saysNumber |= first.front() < 0;
     // The first tile of rows sees whole tiles alone, and not all.
@@ -138,6 +141,8 @@ TEST(Edges, TensorsHaveRules) {
     endsAtEdge |= int64_t(prefix) % 32 == 0 && prefix >= double(last) && prefix < double(c.shape.seqKv);
   }
   EXPECT_TRUE(endsAtEdge);
+  EXPECT_TRUE(differs); // by batch
+  EXPECT_EQ(withoutRule, 1);
   EXPECT_LT(*prefixes.begin(), -32);
   EXPECT_GT(prefixes.size(), 10u);
   EXPECT_LT(*ids.begin(), 0);
