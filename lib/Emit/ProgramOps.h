@@ -49,9 +49,7 @@ private:
   void emitBulkStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
   void emitLoop(const ir::Op &op);
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
   void emitBodyOf(const ir::Op &owner);
-  void inBraces(const std::string &head, llvm::function_ref<void()> body);
   void emitTiles(const ir::Op &op);
   void emitTicket(const ir::Op &op);
   std::string tileCount() const;
