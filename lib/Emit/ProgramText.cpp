@@ -80,6 +80,13 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::Map:
     headers.insert("ops/mma.h");
     break;
+  case OpKind::StorePartial:
+    headers.insert("ops/merge.h");
+    break;
+  case OpKind::StoreMergedSplit:
+  case OpKind::CombineLast:
+    headers.insert("ops/combine.h");
+    break;
   case OpKind::CopyIssue:
   case OpKind::Store:
   case OpKind::StoreLse:
@@ -223,13 +230,33 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
       line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
            spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
            layoutText(buffer->layout).enumerator.str());
+  auto member = [&](const Buffer *buffer) {
+    if (isHandedOver(*buffer))
+      return line(out, "  {} {};", handoverType(*buffer), buffer->name);
+    line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
+         buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
+  };
+  auto isOfUnion = [&](const Buffer *buffer) { return buffer->overlays || isOverlain(kernel, *buffer); };
+  const bool hasUnion = llvm::any_of(buffers, isOfUnion);
+  if (hasUnion) {
+    line(out, "struct Ring {{");
+    for (const Buffer *buffer : buffers)
+      if (isOverlain(kernel, *buffer))
+        member(buffer);
+    line(out, "}};");
+  }
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
-    if (isHandedOver(*buffer))
-      line(out, "  {} {};", handoverType(*buffer), buffer->name);
-    else
-      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
-           buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
+    if (!isOfUnion(buffer))
+      member(buffer);
+  if (hasUnion) {
+    line(out, "  union {{\n    Ring ring;");
+    auto scope = out.scope();
+    for (const Buffer *buffer : buffers)
+      if (buffer->overlays)
+        member(buffer);
+    line(out, "}};");
+  }
   line(out, "}};");
   if (!buffers.empty())
     line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
@@ -296,6 +323,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     emitter.emitFixedLets();
     if (!kernel.grid.isPersistent)
       emitter.emitTile();
+    emitter.emitRunningSources();
     emitter.emitBlock(pointersTo(role.body.ops));
   }
   line(out, "}}\n");
