@@ -92,12 +92,23 @@ private:
         refuse(kernel->location, "products by " + kernel->backend + " have no text in kernel @" + kernel->symbol +
                                      "; those by " + familiesWithOwnText() + " have");
       for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
-        if (buffer->overlays)
-          refuse(buffer->location, "%" + buffer->name + " overlays another buffer; that has no text here");
+        if (buffer->overlays && !endsWithRings(*kernel, *buffer))
+          refuse(buffer->location,
+                 "%" + buffer->name + " overlays %" + buffer->overlays->name +
+                     "; that has text here where all that overlay others begin with one ring, and only "
+                     "rings lie from there on");
       for (const Role &role : kernel->roles)
         checkOwnRole(*kernel, role);
     }
     return isSound;
+  }
+
+  /// Whether all that lies from where the buffer begins is rings, and what overlays them does so from there on.
+  static bool endsWithRings(const Kernel &kernel, const Buffer &buffer) {
+    return llvm::all_of(kernel.buffers, [&](const auto &other) {
+      const bool isBefore = other->space != Space::Shared || *other->offset < *buffer.overlays->offset;
+      return isBefore || (other->overlays ? other->overlays == buffer.overlays : isOverlain(kernel, *other));
+    });
   }
 
   static std::string familiesWithOwnText() {
@@ -120,6 +131,9 @@ private:
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
         refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
+      else if (isMergeOfWarps(op) && role.firstWarp != 0)
+        refuse(op.location, opInfo(op.kind).name + " counts warps from warp 0 of the CTA; role " + role.name +
+                                " begins with warp " + Twine(role.firstWarp));
       else if (op.kind == OpKind::Store && warpGridOf(kernel, role).columns != 1)
         refuse(op.location, "a store takes accumulators of whole rows; warps of role " + role.name + " divide columns");
     });
@@ -136,10 +150,11 @@ private:
     auto names = [&](const Op &op) {
       bool found = false;
       forEachExpr(op, [&](const Expr &expr) { found |= usesAny(expr, ofTiles); });
-      if (const Buffer *const matrix = globalOf(op); matrix && matrix->map)
-        for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->shape), llvm::ArrayRef(matrix->map->at)})
-          for (const Expr &expr : list)
-            found |= usesAny(expr, ofTiles);
+      for (const Operand *const global : globalOperandsOf(op))
+        if (const Buffer &matrix = *global->buffer; matrix.map)
+          for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix.shape), llvm::ArrayRef(matrix.map->at)})
+            for (const Expr &expr : list)
+              found |= usesAny(expr, ofTiles);
       return found;
     };
     auto check = [&](const Op &op) {
@@ -174,20 +189,21 @@ private:
     return found;
   }
 
+  static bool isMergeOfWarps(const Op &op) {
+    return op.kind == OpKind::StorePartial || op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast;
+  }
+
   static bool hasOwnText(const Op &op) {
     switch (op.kind) {
-    case OpKind::StorePartial:
     case OpKind::StoreMerged:
     case OpKind::StoreSplit:
-    case OpKind::StoreMergedSplit:
     case OpKind::Combine:
-    case OpKind::CombineLast:
     case OpKind::ClassifyTiles:
     case OpKind::AwaitLaunches:
     case OpKind::Place:
       return false;
     case OpKind::CopyIssue:
-      return !op.isSet(Attr::Running);
+      return !op.isSet(Attr::Running) || (!globalOperandOf(op)->position && copiesWholeRows(op));
     default:
       return true;
     }

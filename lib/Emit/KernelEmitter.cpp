@@ -189,6 +189,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/mma_f16.h");
       if (op.kind == OpKind::StorePartial)
         headers.insert("ops/merge.h");
+      if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)
+        headers.insert("ops/combine.h");
     });
   }
 }

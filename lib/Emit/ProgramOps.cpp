@@ -28,6 +28,12 @@ bool fagen::isByFirstThread(const Op &op) {
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
+bool fagen::isOverlain(const Kernel &kernel, const Buffer &buffer) {
+  return llvm::any_of(kernel.buffers, [&](const auto &over) {
+    return over->overlays && buffer.isRing && !buffer.overlays && *buffer.offset >= *over->overlays->offset;
+  });
+}
+
 bool fagen::isLoopOverTiles(const Kernel &kernel, const Op &op) {
   const auto loop = dynCast<LoopOp>(op);
   return loop && expand(kernel, loop->end()) == variable(RunValue::TilesOfCta);
@@ -90,8 +96,8 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
   };
   walk(role.body, [&](const Op &op) {
     forEachExpr(op, use);
-    if (const Buffer *const matrix = globalOf(op); matrix && !matrix->shape.empty())
-      useMatrix(*matrix);
+    for (const Operand *const global : globalOperandsOf(op))
+      useMatrix(*global->buffer);
   });
   if (!kernel.grid.listed.empty())
     used.insert(kernel.grid.listed);
@@ -198,8 +204,9 @@ std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr
   std::string offset;
   for (unsigned i = 0; i < last; ++i) {
     if (tensor.isStrided) {
-      offset += fmt::format("{}{} * cta.params.{}[{}]", i == 0 ? "" : " + ", asFactor(spelled(index[i])),
-                            membersOfStrides(tensor.param), i);
+      if (!(index[i] == constant(0)))
+        offset += fmt::format("{}{} * cta.params.{}[{}]", offset.empty() ? "" : " + ", asFactor(spelled(index[i])),
+                              membersOfStrides(tensor.param), i);
       continue;
     }
     const std::string wide = i == 0 ? fmt::format("static_cast<long long>({})", expression(index[i]))
@@ -240,9 +247,44 @@ std::string ProgramOpEmitter::cornerOf(const Op &op, const Expr &row) const {
   return "{" + corner + "}";
 }
 
+/// In elements, from a row of a matrix with even rows to the next one.
+std::string ProgramOpEmitter::rowStrideOf(const Matrix &matrix) const {
+  const Buffer &tensor = matrix.tensor();
+  const unsigned dimension = boxMapOf(matrix)->rowDimension;
+  if (tensor.isStrided)
+    return fmt::format("cta.params.{}[{}]", membersOfStrides(tensor.param), dimension);
+  std::string stride;
+  for (const Expr &size : llvm::ArrayRef(tensor.shape).drop_front(dimension + 1))
+    stride += (stride.empty() ? "" : " * ") + asFactor(spelled(size));
+  return stride;
+}
+
+std::string ProgramOpEmitter::nextOf(const Buffer &ring) const { return kernel.freshName("next_of_" + ring.name); }
+
+/// Where the thread's next vector comes from, of rings that copies fill one after the other.
+void ProgramOpEmitter::emitRunningSources() {
+  llvm::StringSet<> known;
+  forEach<CopyIssueOp>(ofRole.body, [&](CopyIssueOp<const Op> copy) {
+    const Buffer &ring = *copy.dst().buffer;
+    if (!copy.running() || !known.insert(ring.name).second)
+      return;
+    const Matrix matrix(copy.src());
+    line(out, "auto {} = own_source<TileShare<{}, {}, {}>>({}, {}, 0);", nextOf(ring), 32 * ofRole.warps, vectorBytes(),
+         typeOfTile(ring.name), address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
+         rowStrideOf(matrix));
+  });
+}
+
 void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
   const Op &op = *copy;
   const Matrix matrix(copy.src());
+  if (copiesWholeRows(op)) {
+    const std::string source = copy.running() ? nextOf(*copy.dst().buffer)
+                                              : address(matrix.tensor(), matrix.indexOf(constant(0), constant(0)));
+    return line(out, "copy_{}tile{}<{}, {}>({}, {}, {}, {}, {});", copy.running() ? "next_" : "",
+                copy.kind() == CopyKind::CpAsync ? "_async" : "", 32 * ofRole.warps, vectorBytes(), operand(copy.dst()),
+                source, rowStrideOf(matrix), expression(firstRowOf(op)), expression(matrix.rows()));
+  }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
        expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
@@ -271,6 +313,54 @@ void ProgramOpEmitter::emitStore(const Op &op) {
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
        expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
        expression(matrix.columns()));
+}
+
+/// Where the elements of a row begin, in elements of the tensor.
+std::string ProgramOpEmitter::offsetsOf(const Matrix &matrix) const {
+  const std::string row = matrix.isView() ? matrix.map().row : kernel.freshName("row"),
+                    offset = offsetOf(matrix.tensor(), matrix.indexOf(variable(row), constant(0)));
+  return fmt::format("[&](int {}) -> long long {{ return {}; }}", row, offset.empty() ? "0" : offset);
+}
+
+/// "cta.params.o, [&](int r) -> long long { return ...; }": a tensor, and where the rows of a matrix lie in it.
+std::string ProgramOpEmitter::placedRows(const Operand &operand) const {
+  if (!operand.buffer)
+    return "static_cast<float *>(nullptr), 1LL";
+  const Matrix matrix(operand);
+  return fmt::format("cta.params.{}, {}", matrix.tensor().param, offsetsOf(matrix));
+}
+
+/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
+std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
+  const Buffer &tensor = tensorOf(*operand.buffer);
+  std::string stride = "1LL";
+  for (const Expr &size : llvm::drop_begin(tensor.shape))
+    stride += " * " + asFactor(spelled(size));
+  const std::string toNats = op.has(Attr::Factor) ? element(op, op.expr(Attr::Factor)) : "1.0f",
+                    toExponents = op.has(Attr::Exponent) ? element(op, op.expr(Attr::Exponent)) : "1.0f";
+  return fmt::format("Parts{{{}, {}, {}, {}}}", expression(tensor.shape.front()), toNats, toExponents, stride);
+}
+
+/// What warps that share keys leave in shared memory, and what becomes of it.
+void ProgramOpEmitter::emitMerge(const Op &op) {
+  const WarpGrid grid = warpGridOf(kernel, ofRole);
+  const std::string unit = op.has(Attr::Unit) ? unitOf(op).argument : "";
+  if (const auto store = dynCast<StorePartialOp>(op))
+    return line(out, "store_partial({}, ptx::warp_index() / {} * {} + warp_row(), {}, {}, {});",
+                operand(store->partial()), grid.rows, store->partial().buffer->rows / grid.columns, operand(store->o()),
+                operand(store->m()), operand(store->l()));
+  if (const auto store = dynCast<StoreMergedSplitOp>(op))
+    return line(out, "store_merged_split<{}, {}{}>({}, {}, {}, {}, {});", ofRole.warps, grid.columns, unit,
+                partsOf(op, store->dst()), placedRows(store->dst()), operand(store->partial()),
+                expression(firstRowOf(op)), expression(rowEndOf(op)));
+  const CombineLastOp combine(op);
+  line(out, "combine_last<{}, {}, {}{}>({}, {},", ofRole.warps, grid.columns, vectorBytes(), unit,
+       partsOf(op, combine.parts()), operand(combine.partial()));
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  for (const Operand *const rows : {&combine.parts(), &combine.o(), &combine.lse()})
+    line(out, "{},", placedRows(*rows));
+  line(out, "{}, {});", expression(firstRowOf(op)), expression(rowEndOf(op)));
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
@@ -457,6 +547,10 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
+  case OpKind::StorePartial:
+  case OpKind::StoreMergedSplit:
+  case OpKind::CombineLast:
+    return emitMerge(op), true;
   case OpKind::BulkStore:
     return emitBulkStore(op), true;
   case OpKind::BulkCommit:

@@ -33,7 +33,7 @@ static bool isOfDeviceLibrary(StringRef name) {
   static constexpr llvm::StringLiteral kNames =
       "Accumulator AskTogether AttentionParams BoxSwizzle CombinedRow CtaPlace Divisor ElementRange Exponent "
       "FormedParams HalfSums HeadTile KeyRun KeyTilePlace LaneColumns LaneRows LeftOperand MapElement "
-      "MappedAttentionParams Mbarriers MergedPair NextTile PackedRows QuadWords ReadApart ReadTogether "
+      "MappedAttentionParams Mbarriers MergedPair NextTile PackedRows Parts QuadWords ReadApart ReadTogether "
       "RecordPlace RowExponent RowUnit RowValues Rows RunPlace SeenKeys SeenTiles Share SharedTile SightMap "
       "SplitPlace SplitRow Stage StageClock StageEvent Swizzle TensorMap TensorMapDescription ThreadClock "
       "TileBits TileOrder TileShare WarpRecord WarpWord WmmaBlock WmmaOperand abs accumulate add_abt_slices "
@@ -62,7 +62,7 @@ static bool isOfDeviceLibrary(StringRef name) {
       "mma_abt mma_abt_f16 mma_abt_slice mma_add_abt mma_add_atb mma_atb mma_first_ab mma_tile mn_major_at "
       "mn_major_columns mn_major_operand mn_major_reach mn_major_step normalize nth_one of_first_lane ones "
       "operand_bytes outgrows output_ab over_box over_box_by_warp own_source packed_lse_rows packed_rows "
-      "packed_split_rows panel_columns panel_row_bytes pass_turn record_bytes reduce_partial_max "
+      "packed_split_rows panel_columns panel_row_bytes part_stride pass_turn record_bytes reduce_partial_max "
       "reduce_partial_sum reduce_total_max reduce_total_sum rescale rescale_lazily rescale_output "
       "rescale_output_lazily rescale_rows rescale_rows_lazily row_count row_max row_offset row_sum "
       "rows_first_corner scores_abt scores_again see_runs seen_keys seen_of_run seen_tiles settle_outgrown "
@@ -78,8 +78,8 @@ static bool isOfDeviceLibrary(StringRef name) {
 
 /// What the emitter calls its own things.
 static bool isOfText(StringRef name) {
-  static constexpr llvm::StringLiteral kNames =
-      "Cta Params SharedStorage cta fagen is_first is_outgrown is_redone ptx tile_at tile_count warp_key warp_row ";
+  static constexpr llvm::StringLiteral kNames = "Cta Params Ring SharedStorage cta fagen is_first is_outgrown "
+                                                "is_redone ptx tile_at tile_count warp_key warp_row ";
   return isAmong(kNames, name);
 }
 
