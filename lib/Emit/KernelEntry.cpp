@@ -420,9 +420,10 @@ void KernelEmitter::emitEntryOfOneTile() {
   } else {
     for (const Matrix &source : sources()) {
       const std::string &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
-      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, {1}, {2}){3},", tensor,
+      line(out, "              head_rows<{4}>(params.{0}, params.{0}_stride, {1}, {2}){3},", tensor,
            letValue(source.at()[0]), letValue(firstOf(source, 1)),
-           first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor));
+           first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor),
+           spellElement(source.tensor().type).str());
     }
   }
   std::string rest = "place.row_begin";

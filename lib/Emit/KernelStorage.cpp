@@ -30,9 +30,8 @@ void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (isHandedOver(*buffer))
       continue;
-    const bool isTensor = buffer->type != ElementType::F32;
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
-         isTensor ? "Element" : "float", buffer->rows.str(), buffer->columns.str(),
+         spellElement(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
          layoutText(buffer->layout).enumerator.str());
   }
   out << '\n';
@@ -119,7 +118,8 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfSources
   std::string before;
   for (const Matrix &source : sources()) {
     const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries;
-    members.push_back({fmt::format("const Element *{};", source.tensor().param), what == before ? "likewise" : what});
+    members.push_back({fmt::format("const {} *{};", spellElement(source.tensor().type).str(), source.tensor().param),
+                       what == before ? "likewise" : what});
     before = what;
   }
   members.push_back({"int row_begin;", "first query row"});
@@ -313,8 +313,16 @@ std::string fagen::fragmentType(const MmaFamilyInfo &family, const Buffer &buffe
   if (buffer.columns == 1)
     return fmt::format("{}<{}>", isMma ? "RowValues" : "LaneRows", rows);
   if (buffer.type == ElementType::F32)
-    return fmt::format("{}<{}, {}>", isMma ? "Accumulator" : "LaneColumns", rows, columns);
-  return fmt::format("{}<{}, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", element.str(), rows, columns);
+    return fmt::format("{}<{}, {}>",
+                       buffer.isInQuads ? "QuadAccumulator"
+                       : isMma          ? "Accumulator"
+                                        : "LaneColumns",
+                       rows, columns);
+  return fmt::format("{}<{}, {}, {}>",
+                     buffer.isInQuads ? "QuadOperand"
+                     : isMma          ? "LeftOperand"
+                                      : "WmmaOperand",
+                     element.str(), rows, columns);
 }
 
 void KernelEmitter::emitRegisters() {
@@ -323,7 +331,8 @@ void KernelEmitter::emitRegisters() {
     if (buffer->type != ElementType::U32 && text.registers.contains(buffer)) // the entry has a variable of its own
       line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *buffer, "Element"), buffer->name);
   for (const Buffer *ring : runningRings())
-    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
+    line(out, "  const {} *next_{}; // where this thread's next vector comes from", spellElement(ring->type).str(),
+         ring->name);
   if (instrument != Instrument::None)
     line(out, "  StageClock<{}> clock;", clockArguments());
   line(out, "}};\n");

@@ -43,6 +43,15 @@ static const char *passConstant(PassKind pass) {
   return pass == PassKind::Backward ? "FAGEN_PASS_BACKWARD" : "FAGEN_PASS_FORWARD";
 }
 
+/// What joins the number of the dtype.
+static uint32_t kvBits(KvDType dtype) {
+  return dtype == KvDType::E4M3 ? FAGEN_KV_E4M3 : dtype == KvDType::E5M2 ? FAGEN_KV_E5M2 : 0;
+}
+
+static const char *kvConstant(KvDType dtype) {
+  return dtype == KvDType::E4M3 ? " | FAGEN_KV_E4M3" : dtype == KvDType::E5M2 ? " | FAGEN_KV_E5M2" : "";
+}
+
 static const char *dtypeConstant(DType dtype) {
   switch (dtype) {
   case DType::F16:
@@ -95,7 +104,7 @@ static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
     return fagen_row_key(&row);
   }
   row.pass = uint32_t(problem.pass);
-  row.dtype = uint32_t(problem.dtype);
+  row.dtype = uint32_t(problem.dtype) | kvBits(problem.kvDType);
   row.mask = maskNumber(problem);
   row.head_dim_qk = problem.headDimQK;
   row.head_dim_v = problem.headDimV;
@@ -329,7 +338,7 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   if (variantPlan.recipe)
     return emitProgramRow(variantPlan, index);
   line("        .pass = {},", passConstant(problem.pass));
-  line("        .dtype = {},", dtypeConstant(problem.dtype));
+  line("        .dtype = {}{},", dtypeConstant(problem.dtype), kvConstant(problem.kvDType));
   line("        .mask = {},", maskConstant(problem));
   line("        .lse = {},", unsigned(problem.lse));
   line("        .head_dim_qk = {},", problem.headDimQK);
