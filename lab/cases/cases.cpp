@@ -48,6 +48,8 @@ std::string formatCase(const Case &c) {
     text += fmt::format(" dtype={}", nameOf(c.dtype));
   if (c.kv != KvDType::Same)
     text += fmt::format(" kv={}", nameOf(c.kv));
+  if (c.kvValues != KvDType::Same)
+    text += fmt::format(" kv_values={}", nameOf(c.kvValues));
   if (c.halfAccum)
     text += " accum=f16";
   if (c.mask != Mask::None)
@@ -111,6 +113,8 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
     c.dtype = parseDType(value);
   else if (key == "kv")
     c.kv = parseKvDType(value);
+  else if (key == "kv_values")
+    c.kvValues = parseKvDType(value);
   else if (key == "accum" && (value == "f32" || value == "f16"))
     c.halfAccum = value == "f16";
   else if (key == "mask")
@@ -131,7 +135,7 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
     c.lse = value == "on";
   else
     throw UserError(fmt::format(
-        "unknown setting '{}={}' of a case; known: dtype, kv=same|e4m3|e5m2, accum=f32|f16, mask, inputs, layout, "
+        "unknown setting '{}={}' of a case; known: dtype, kv=same|e4m3|e5m2, kv_values=same|e4m3|e5m2, accum=f32|f16, mask, inputs, layout, "
         "scale, form, arg.NAME, scalars=host|device, lse=on|off",
         key, value));
 }

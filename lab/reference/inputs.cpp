@@ -81,9 +81,10 @@ static const ByteFloat &formatOf(KvDType dtype) { return dtype == KvDType::E4M3 
 
 /// As K and V hold them: each is a byte's value.
 static void roundToBytes(std::vector<uint16_t> &tensor, const Case &c) {
-  if (c.kv == KvDType::Same)
+  const KvDType values = c.kv == KvDType::Same ? c.kvValues : c.kv;
+  if (values == KvDType::Same)
     return;
-  const ByteFloat &format = formatOf(c.kv);
+  const ByteFloat &format = formatOf(values);
   for (uint16_t &bits : tensor)
     bits = halfOfFloat(c.dtype, float(valueOf(format, byteOf(format, floatOfHalf(c.dtype, bits)))));
 }
