@@ -5,6 +5,7 @@
 
 #include "Ledger.h"
 
+#include "fagen/IR/Products.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -22,6 +23,8 @@ llvm::StringRef fagen::spellType(ElementType type) {
     return "bf16";
   case ElementType::E4M3:
     return "e4m3";
+  case ElementType::E5M2:
+    return "e5m2";
   case ElementType::F32:
     return "float";
   case ElementType::U32:
@@ -187,6 +190,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
       forEachExpr(op, look);
       if (op.kind == OpKind::Mma && MmaOp(op).sums())
         headers.insert("ops/mma_f16.h");
+      if (const std::optional<Product> product = asProduct(op); product && widensRight(*product))
+        headers.insert("ops/widen.h");
       if (op.kind == OpKind::StorePartial)
         headers.insert("ops/merge.h");
       if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)

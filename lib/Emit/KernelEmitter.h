@@ -169,6 +169,10 @@ private:
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
   ir::ElementType elementType() const;
+  /// What the text calls it.
+  llvm::StringRef spellElement(ir::ElementType type) const {
+    return type == elementType() ? "Element" : spellType(type);
+  }
   bool isSplit() const { return kernel.grid.split.has_value(); }
   /// Whether the argument has more than attention's parameters.
   bool isFormed() const { return formed; }

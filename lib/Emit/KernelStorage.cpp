@@ -40,7 +40,7 @@ void fagen::emitTileTypes(IndentedStream &out, llvm::ArrayRef<const Buffer *> sh
 /// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
 void KernelEmitter::emitStorage() {
   const std::vector<const Buffer *> shared = buffersIn(Space::Shared);
-  emitTileTypes(out, shared, [](ElementType type) { return type == ElementType::F32 ? "float" : "Element"; });
+  emitTileTypes(out, shared, [&](ElementType type) { return spellElement(type); });
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : shared) {
     if (buffer->isRing && !isHandedOver(*buffer) && isOfKeys(kernel, *buffer))
@@ -108,10 +108,12 @@ std::vector<KernelEmitter::Member> KernelEmitter::membersOfSources() const {
   for (const Matrix &source : sources()) {
     const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries,
                       &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
-    members.push_back({fmt::format("const Element *{};", tensor), what == before ? "likewise" : what,
-                       fmt::format("head_rows<Element>(params.{0}, params.{0}_stride, {1}, {2}){3}", tensor,
+    const std::string element = spellElement(source.tensor().type).str();
+    members.push_back({fmt::format("const {} *{};", element, tensor), what == before ? "likewise" : what,
+                       fmt::format("head_rows<{4}>(params.{0}, params.{0}_stride, {1}, {2}){3}", tensor,
                                    letValue(source.at()[0]), letValue(firstOf(source, 1)),
-                                   first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor))});
+                                   first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor),
+                                   element)});
     before = what;
   }
   return members;
@@ -308,8 +310,16 @@ std::string fagen::fragmentType(const MmaFamilyInfo &family, const Buffer &buffe
   if (buffer.columns == 1)
     return fmt::format("{}<{}>", isMma ? "RowValues" : "LaneRows", rows);
   if (buffer.type == ElementType::F32)
-    return fmt::format("{}<{}, {}>", isMma ? "Accumulator" : "LaneColumns", rows, columns);
-  return fmt::format("{}<{}, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", element.str(), rows, columns);
+    return fmt::format("{}<{}, {}>",
+                       buffer.isInQuads ? "QuadAccumulator"
+                       : isMma          ? "Accumulator"
+                                        : "LaneColumns",
+                       rows, columns);
+  return fmt::format("{}<{}, {}, {}>",
+                     buffer.isInQuads ? "QuadOperand"
+                     : isMma          ? "LeftOperand"
+                                      : "WmmaOperand",
+                     element.str(), rows, columns);
 }
 
 void KernelEmitter::emitRegisters() {
@@ -318,7 +328,8 @@ void KernelEmitter::emitRegisters() {
     if (buffer->type != ElementType::U32 && text.registers.contains(buffer)) // the entry has a variable of its own
       line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *buffer, "Element"), buffer->name);
   for (const Buffer *ring : runningRings())
-    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
+    line(out, "  const {} *next_{}; // where this thread's next vector comes from", spellElement(ring->type).str(),
+         ring->name);
   if (instrument != Instrument::None)
     line(out, "  StageClock<{}> clock;", clockArguments());
   line(out, "}};\n");

@@ -261,6 +261,8 @@ json::Object fagen::rowOf(const VariantPlan &plan, unsigned order) {
                                          {"tile_rows", variant.schedule.tileRows},
                                          {"tile_keys", variant.schedule.tileKeys}})
     object[key] = value;
+  if (problem.kvDType != KvDType::Same)
+    object["kv_dtype"] = toString(problem.kvDType);
   if (problem.form)
     object["form"] = problem.formIndex;
   if (!plan.sharedTiles.empty())

@@ -47,6 +47,11 @@ static std::string codeName(const Variant &variant) {
   return fmt::format("fagen_code_{}_{}", variant.name, variant.target->name.str());
 }
 
+/// What joins the number of the dtype.
+static uint32_t kvBits(KvDType dtype) {
+  return dtype == KvDType::E4M3 ? FAGEN_KV_E4M3 : dtype == KvDType::E5M2 ? FAGEN_KV_E5M2 : 0;
+}
+
 static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
   const Variant &variant = *plan.variants[index].variant;
   const Problem &problem = variant.problem;
@@ -55,7 +60,7 @@ static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
     row.pass = FAGEN_PASS_PROGRAM;
   } else {
     row.pass = uint32_t(problem.pass);
-    row.dtype = uint32_t(problem.dtype);
+    row.dtype = uint32_t(problem.dtype) | kvBits(problem.kvDType);
     row.mask = maskNumber(problem);
     row.head_dim_qk = problem.headDimQK;
     row.head_dim_v = problem.headDimV;
@@ -297,6 +302,8 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   llvm::json::Object members = rowOf(variantPlan, index);
   if (variant.problem.form)
     members["mask"] = fmt::format("FORM_0 + {}", variant.problem.formIndex);
+  if (const auto kv = members.getString("kv_dtype")) // joins the number of the dtype
+    members["dtype"] = fmt::format("{} | FAGEN_KV_{}", toString(variant.problem.dtype), kv->upper());
   for (const llvm::StringRef member : llvm::split(kMembers, ' '))
     if (const auto [key, numbers] = member.split(':'); members.get(key))
       line("        .{} = {},", key.str(), memberText(*members.get(key), numbers));
