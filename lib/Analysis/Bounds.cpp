@@ -80,7 +80,7 @@ private:
         enter(*loop);
       else if (const auto branch = dynCast<IfOp>(*op))
         assume(branch->condition());
-      else if (const Buffer *const global = globalOf(*each); global && each->kind != OpKind::FetchTile)
+      else if (const Buffer *const global = globalOf(*each); global && each->kind != OpKind::FetchTile && each->kind != OpKind::PlanRows)
         checkMatrix(*global);
       checkBlock(each->body);
     }

@@ -48,6 +48,7 @@ private:
   void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitBulkStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
+  void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
   void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
   void emitBodyOf(const ir::Op &owner);

@@ -108,9 +108,10 @@ void ProgramParams::addMaps(const Kernel &kernel) {
       if (!matrix)
         return;
       const Buffer &tensor = tensorOf(*matrix);
-      for (ProgramTensor &known : all)
-        if (known.buffer->param == tensor.param)
-          known.isWritten |= isWriteTo(op) || op.kind == OpKind::FetchTile;
+      for (unsigned i = 0; i < op.operands.size(); ++i)
+        for (ProgramTensor &known : all)
+          known.isWritten |= op.operands[i].buffer && opInfo(op.kind).operands[i].effect != Effect::Read &&
+                             tensorOf(*op.operands[i].buffer).param == known.buffer->param;
       if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
         params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
@@ -128,8 +129,9 @@ void ProgramParams::addPointers(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       forEachRead(kernel, op, addTensor);
-      if (isByAddress(op))
-        addTensor(tensorOf(*globalOf(op)));
+      for (const Operand &operand : op.operands)
+        if (isByAddress(op) && operand.buffer && operand.buffer->space == Space::Global)
+          addTensor(tensorOf(*operand.buffer));
     });
 }
 

@@ -86,6 +86,9 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::BulkStore:
     headers.insert("ops/matrix.h");
     break;
+  case OpKind::PlanRows:
+    headers.insert("ops/plan.h");
+    break;
   default:
     headers.insert({"ops/softmax.h", "ops/store.h"});
   }
