@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # fagen: the programs of ragged batches, each written from specs/ragged.fair.in.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ragged_programs.py DIR: writes a program for each element type, head dim and mask; --check says instead whether DIR has just these."""
+"""ragged_programs.py DIR: writes a program for each element type, head dim and mask; --check says instead whether those in DIR are just these."""
 import argparse
 import itertools
 import os
@@ -43,11 +43,13 @@ def main():
         return 0
     found = {}
     for name in os.listdir(options.directory):
+        if not (name.startswith("ragged_") and name.endswith(".fair")):
+            continue
         with open(os.path.join(options.directory, name), encoding="utf-8") as file:
             found[name] = file.read()
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
-            print(f"{name} is not what specs/ragged.fair.in gives: run scripts/ragged_programs.py specs/ragged")
+            print(f"{name} is not what specs/ragged.fair.in gives: run scripts/ragged_programs.py specs")
     return 0 if wanted == found else 2
 
 
