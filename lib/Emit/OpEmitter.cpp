@@ -433,6 +433,7 @@ void OpEmitter::emit(const Op &op) {
     return emitBulkStore(op);
   case OpKind::Combine: // a kernel of its own
   case OpKind::ClassifyTiles:
+  case OpKind::PlanRows:
   case OpKind::If:
   case OpKind::Place:
     break;

@@ -371,6 +371,15 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
        expression(matrix.rows()));
 }
 
+void ProgramOpEmitter::emitPlanRows(PlanRowsOp<const Op> plan) {
+  auto of = [](const Operand &operand) { return "cta.params." + operand.buffer->param; };
+  line(out, "plan_rows<{}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});", plan.tile(),
+       ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()), of(plan.count()),
+       expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()), of(plan.used()),
+       of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
+       expression(plan.totalKeys()), expression(plan.uses()), expression(plan.usesKeys()));
+}
+
 /// The dimension along which rows of a box follow each other, the fastest being 0.
 static unsigned rowOfBox(const Matrix &matrix) {
   return matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
@@ -551,6 +560,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
+  case OpKind::PlanRows:
+    return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:
     return emitBulkStore(op), true;
   case OpKind::BulkCommit:

@@ -59,6 +59,7 @@ private:
   std::string offsetsOf(const ir::Matrix &matrix) const;
   std::string placedRows(const ir::Operand &operand) const;
   std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
+  void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
   void emitBodyOf(const ir::Op &owner);
   void emitTiles(const ir::Op &op);

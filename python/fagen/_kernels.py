@@ -216,11 +216,22 @@ def with_machine_code():
 @functools.lru_cache(maxsize=None)
 def ready() -> KernelSet:
     """The kernel sets of this package, as one: in the order of kernels/ready.txt. With machine code, where fagen_kernels brings it."""
+    return KernelSet(list(_ready_directories().values()))
+
+
+def _ready_directories():
+    """{name: directory} of the ready sets, in their order. A set of programs has a line for each."""
     with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
-        names = [line.split()[0] for line in file if not line.startswith("#")]
+        names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#"))
     machine_code, is_of_these = with_machine_code()
     directory = machine_code if machine_code and is_of_these else _lib.path("kernels")
-    return KernelSet([os.path.join(directory, name) for name in names])
+    return {name: os.path.join(directory, name) for name in names}
+
+
+def ready_set(name) -> Optional[KernelSet]:
+    """One of the ready sets by itself; None where this package has none of that name."""
+    directory = _ready_directories().get(name)
+    return KernelSet([directory]) if directory else None
 
 
 def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:

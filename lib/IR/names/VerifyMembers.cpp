@@ -107,7 +107,7 @@ private:
     if (tensor.values)
       text += textOf(*tensor.values);
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
-           (tensor.isConstant ? " constant" : "");
+           (tensor.arePlaces ? " places" : "") + (tensor.isConstant ? " constant" : "");
   }
 
   void claim(StringRef name, const Member &member, const Location &location) {
