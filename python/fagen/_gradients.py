@@ -69,6 +69,12 @@ def _for_boxes(tensor):
     return padded.copy_(tensor)
 
 
+def _like(tensor):
+    """Memory for its gradient: of its strides, where elements of a row lie side by side."""
+    same = torch.empty_like(tensor)
+    return same if same.stride(-1) == 1 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
 def _pieces(batch, kv_heads, scratch):
     """(batches, heads) of K/V that a launch takes, of `scratch` bytes for each head of a batch."""
     most = max(1, _MOST_SCRATCH // scratch)
@@ -79,7 +85,7 @@ def _pieces(batch, kv_heads, scratch):
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     """Gradients of q, k and v, laid out as these are, from that of O. lse: [batch, heads, rows], natural logarithms."""
     program = _program(_TYPES[q.dtype], q.shape[-1], bool(causal))
-    results = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
+    results = [_like(t) for t in (q, k, v)]
     grad, q, k, v, o = (_for_boxes(_heads_first(t, bshd)) for t in (grad.to(q.dtype), q, k, v, o))
     lse, (dq, dk, dv) = _for_boxes(lse), (_heads_first(t, bshd) for t in results)
     group = q.shape[1] // k.shape[1]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import fagen
-from fagen import _gradients, _lib, _torch_programs
+from fagen import _gradients, _lib, _sdpa, _torch_programs
 from torch_emulated import LIBRARY, emulating, reference, use_emulator
 
 if not use_emulator():
@@ -155,3 +155,20 @@ def test_compiled_graphs_have_them_whole(calls):
     found = torch.autograd.grad(attend(*inputs), inputs, grad)
     assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=True)))
     assert len(calls) == 2
+
+
+def test_sdpa_has_them(calls):
+    """The operator that activate() puts in the place of PyTorch's; what it does not take goes on to that."""
+    q, k, v, grad = drawn("f16", 2, 1, 40, 40, 64, "bhsd")
+    o, lse = reference(q, k, v, True, layout="bhsd")
+
+    class Saved:
+        def call_boxed(self, keyset, *arguments, **keywords):
+            return "saved"
+    backward = _sdpa.flash_backward(Saved())
+    rest = (o.half(), lse.float(), None, None, 40, 40)
+    found = backward(None, grad, q, k, v, *rest, 0.0, True, None, None)
+    assert_right(found, q, k, v, grad, True, 64 ** -0.5, "bhsd")
+    assert backward(None, grad, q, k, v, *rest, 0.5, True, None, None) == "saved"
+    assert backward(None, grad, q, k[:, :, :30], v[:, :, :30], *rest, 0.0, True, None, None) == "saved"
+    assert len(calls) == 1
