@@ -416,7 +416,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
     return emitBulkStore(op);
-  case OpKind::Combine: // a kernel of its own
+  case OpKind::StoreNumber: // of programs
+  case OpKind::Combine:     // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::If:
   case OpKind::Place:

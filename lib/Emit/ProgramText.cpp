@@ -83,6 +83,9 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::StorePartial:
     headers.insert("ops/merge.h");
     break;
+  case OpKind::StoreNumber:
+    headers.insert("ptx/global.h");
+    break;
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     headers.insert("ops/combine.h");
