@@ -6,9 +6,9 @@
 // and none leads beyond the tensor. Every warp finds all tiles, 128 sequences at a time, and writes its share of each
 // sequence's: nobody waits for another.
 //
-// Tiles that visit many keys are to be worked on first, so that CTAs that draw them end together. They are ordered by classes,
-// each of up to twice as many key tiles as the one after it; neighbours of a class are neighbours of a sequence, and
-// share its keys in L2.
+// Tiles that visit many keys are to be worked on first, so that CTAs that draw them end together. They are ordered by
+// classes, each of up to twice as many key tiles as the one after it; neighbours of a class are neighbours of a
+// sequence, and share its keys in L2.
 #pragma once
 
 #include <fagen/device/ptx/global.h>
@@ -18,8 +18,8 @@
 
 namespace fagen::device {
 
-/// What a launch knows of its sequences: sequence i has rows rows[i] to rows[i + 1] of Q, and keys[i] to keys[i + 1] of K
-/// and V. Of these it uses the first used_rows[i] and used_keys[i], where that is asked for.
+/// What a launch knows of its sequences: sequence i has rows rows[i] to rows[i + 1] of Q, and keys[i] to keys[i + 1] of
+/// K and V. Of these it uses the first used_rows[i] and used_keys[i], where that is asked for.
 struct Sequences {
   const unsigned *rows, *keys, *used_rows, *used_keys;
   int count, total_rows, total_keys;
@@ -44,8 +44,9 @@ struct TileRun {
   }
 };
 
-/// What it finds. Of tile order[i], i below *count, words[4 * order[i]] has the first key, how many keys there are, and the
-/// number of the last key that the tile's first row sees under a causal mask: its sequence's last row sees the last key.
+/// What it finds. Of tile order[i], i below *count, words[4 * order[i]] has the first key, how many keys there are, and
+/// the number of the last key that the tile's first row sees under a causal mask: its sequence's last row sees the last
+/// key.
 struct TilePlan {
   unsigned *rows; ///< slots + 1
   int *words;     ///< [slots, 4]
@@ -69,11 +70,11 @@ template <class F> __device__ __forceinline__ LaneScan scan_lanes(int value, int
   return scan;
 }
 
-/// The offsets of kEach neighbouring sequences and of the one after them, each at least the one before it: `most` is the
-/// largest before this chunk, and after it the largest of all.
+/// The offsets of kEach neighbouring sequences and of the one after them, each at least the one before it: `most` is
+/// the largest before this chunk, and after it the largest of all.
 template <int kEach>
-__device__ __forceinline__ void ascending_offsets(int (&offsets)[kEach + 1], const unsigned *tensor, int first, int count,
-                                                  int total, int &most, ptx::Site site) {
+__device__ __forceinline__ void ascending_offsets(int (&offsets)[kEach + 1], const unsigned *tensor, int first,
+                                                  int count, int total, int &most, ptx::Site site) {
 #pragma unroll
   for (int i = 0; i <= kEach; ++i)
     offsets[i] = min(max(static_cast<int>(ptx::element_of(tensor, min(first + i, count), site)), 0), total);
@@ -97,16 +98,15 @@ struct ClassCounts {
     int before = 0;
 #pragma unroll
     for (int i = 0; i < kTileClasses; ++i) {
-      const int upto =
-          i + 1 < kTileClasses ? run.shorter<kTileRows, kCausal>(kTileKeys << i) : run.tiles<kTileRows>();
+      const int upto = i + 1 < kTileClasses ? run.shorter<kTileRows, kCausal>(kTileKeys << i) : run.tiles<kTileRows>();
       of[i] += upto - before;
       before = upto;
     }
   }
 };
 
-/// Every kWarps-th tile of the run, of which the first is tile `slot`. before: of earlier runs; after: how many tiles are of
-/// longer classes, and of its own.
+/// Every kWarps-th tile of the run, of which the first is tile `slot`. before: of earlier runs; after: how many tiles
+/// are of longer classes, and of its own.
 template <int kTileRows, int kTileKeys, bool kCausal, int kWarps>
 __device__ __forceinline__ void put_tiles(const TilePlan &plan, int slot, const TileRun &run, const ClassCounts &before,
                                           const ClassCounts &upto, ptx::Site site) {
@@ -131,12 +131,13 @@ __device__ __forceinline__ void put_tiles(const TilePlan &plan, int slot, const 
   }
 }
 
-/// The runs of kEach neighbouring sequences: of each the rows that it uses, and those of nobody after it; before the first
-/// sequence lie rows of nobody, too, and after the last one those after a sequence `count`.
+/// The runs of kEach neighbouring sequences: of each the rows that it uses, and those of nobody after it; before the
+/// first sequence lie rows of nobody, too, and after the last one those after a sequence `count`.
 template <int kEach> struct RunsOfLane {
   TileRun first, used[kEach], unused[kEach];
 
-  __device__ __forceinline__ RunsOfLane(const Sequences &sequences, int at, int &most_row, int &most_key, ptx::Site site) {
+  __device__ __forceinline__ RunsOfLane(const Sequences &sequences, int at, int &most_row, int &most_key,
+                                        ptx::Site site) {
     int rows[kEach + 1], keys[kEach + 1];
     ascending_offsets<kEach>(rows, sequences.rows, at, sequences.count, sequences.total_rows, most_row, site);
     ascending_offsets<kEach>(keys, sequences.keys, at, sequences.count, sequences.total_keys, most_key, site);
@@ -147,7 +148,8 @@ template <int kEach> struct RunsOfLane {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const bool exists = at + i < sequences.count;
-      const int length = exists ? length_of(sequences.used_rows, sequences.uses_rows, at + i, rows[i + 1] - rows[i]) : 0;
+      const int length =
+          exists ? length_of(sequences.used_rows, sequences.uses_rows, at + i, rows[i + 1] - rows[i]) : 0;
       const int count = exists ? length_of(sequences.used_keys, sequences.uses_keys, at + i, keys[i + 1] - keys[i]) : 0;
       used[i].begin = rows[i];
       used[i].end = unused[i].begin = rows[i] + length;
