@@ -88,6 +88,18 @@ public:
 
   /// Whether these are all. What depends on those that are known to be alike is alike, too, so that others follow.
   bool areAll(llvm::ArrayRef<Reach> reaches) {
+    find(reaches);
+    return alike.size() == kernel.grid.indices.size();
+  }
+
+  /// Whether these are all but the one that is the number of the CTA's part.
+  bool areAllButPart(llvm::ArrayRef<Reach> reaches, const Expr &part) {
+    find(reaches);
+    return indexOf(part) && alike.size() + 1 == kernel.grid.indices.size() && !alike.contains(indexOf(part));
+  }
+
+private:
+  void find(llvm::ArrayRef<Reach> reaches) {
     for (const GridIndex &index : kernel.grid.indices)
       if (expand(kernel, index.extent) == constant(1))
         alike.insert(&index);
@@ -95,11 +107,10 @@ public:
       for (const Reach &reach : reaches)
         add(reach);
       if (alike.size() == before)
-        return alike.size() == kernel.grid.indices.size();
+        return;
     }
   }
 
-private:
   /// What a value moves with, and how far: an index of the grid, the variable of a loop, or an element of a tensor
   /// whose elements are distinct.
   struct Term {
@@ -285,7 +296,13 @@ std::optional<Remainder> remainderOf(const Expr &index, const Expr &row) {
 class ReachFinder {
 public:
   ReachFinder(const Kernel &kernel, const Role &role, const Op &op)
-      : kernel(kernel), op(op), matrix(matrixOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
+      : ReachFinder(kernel, role, op, *globalOperandOf(op)) {}
+  ReachFinder(const Kernel &kernel, const Role &role, const Op &op, const Operand &global)
+      : kernel(kernel), op(op), matrix(global) {
+    const TileShape reached = reachOf(kernel, role, op, global);
+    rows = constant(reached.rows);
+    columns = constant(reached.columns);
+  }
 
   std::vector<Reach> find() {
     if (!matrix.isView() && matrix.isVector())
@@ -324,22 +341,10 @@ private:
     return {expanded(rest + first), length, expanded(rest + extent)};
   }
 
-  const Buffer &tile() const {
-    for (const Operand &operand : op.operands)
-      if (operand.buffer && operand.buffer->space != Space::Global)
-        return *operand.buffer;
-    return *globalOf(op);
-  }
-  /// Fragments are a warp's, shared tiles the CTA's.
-  int64_t rowsOf(const Role &role) const {
-    return tile().rows * (tile().space == Space::Fragment ? warpGridOf(kernel, role).rows : 1);
-  }
-  int64_t columnsOf() const { return tile().columns; }
-
   const Kernel &kernel;
   const Op &op;
   const Matrix matrix;
-  const Expr rows, columns;
+  Expr rows, columns;
 };
 
 } // namespace
@@ -348,6 +353,25 @@ bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op 
   if (op.kind == OpKind::PlanRows) // of whole tensors
     return AlikeIndices(kernel).areAll({});
   return AlikeIndices(kernel).areAll(ReachFinder(kernel, role, op).find());
+}
+
+bool fagen::areOwnRowsOfParts(const Kernel &kernel, const Role &role, const Op &store, const Op &combine) {
+  const StoreMergedSplitOp split(store);
+  const CombineLastOp merge(combine);
+  const Expr part = split.dst().position;
+  const auto index =
+      llvm::find_if(kernel.grid.indices, [&](const GridIndex &each) { return part == variable(each.name); });
+  const bool isCounted =
+      index != kernel.grid.indices.end() &&
+      expanded(kernel, index->extent) == expanded(kernel, tensorOf(*split.dst().buffer).shape.front());
+  if (!isCounted || split.dst().buffer != merge.parts().buffer || !reachesOwnElements(kernel, role, store))
+    return false;
+  return llvm::all_of(globalOperandsOf(combine), [&](const Operand *global) {
+    std::vector<Reach> reaches = ReachFinder(kernel, role, combine, *global).find();
+    if (global == &merge.parts())
+      reaches.erase(reaches.begin()); // of all parts
+    return AlikeIndices(kernel).areAllButPart(reaches, part);
+  });
 }
 
 /// An expression and the number that is added to it.

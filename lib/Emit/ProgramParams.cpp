@@ -3,11 +3,13 @@
 
 #include "ProgramParams.h"
 
+#include "fagen/Analysis/Access.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/TextNames.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 #include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>
@@ -109,9 +111,11 @@ void ProgramParams::addMaps(const Kernel &kernel) {
         return;
       const Buffer &tensor = tensorOf(*matrix);
       for (unsigned i = 0; i < op.operands.size(); ++i)
-        for (ProgramTensor &known : all)
-          known.isWritten |= op.operands[i].buffer && opInfo(op.kind).operands[i].effect != Effect::Read &&
-                             tensorOf(*op.operands[i].buffer).param == known.buffer->param;
+        if (const Buffer *const written = op.operands[i].buffer;
+            written && written->space == Space::Global &&
+            (effectOn(op, i) != Effect::Read || op.kind == OpKind::FetchTile))
+          for (ProgramTensor &known : all)
+            known.isWritten |= known.buffer->param == tensorOf(*written).param;
       if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
         params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
@@ -129,9 +133,9 @@ void ProgramParams::addPointers(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       forEachRead(kernel, op, addTensor);
-      for (const Operand &operand : op.operands)
-        if (isByAddress(op) && operand.buffer && operand.buffer->space == Space::Global)
-          addTensor(tensorOf(*operand.buffer));
+      if (isByAddress(op))
+        for (const Operand *const global : globalOperandsOf(op))
+          addTensor(tensorOf(*global->buffer));
     });
 }
 

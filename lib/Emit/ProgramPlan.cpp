@@ -26,6 +26,9 @@ using llvm::json::Array;
 using llvm::json::Object;
 using llvm::json::Value;
 
+/// Bytes of the widest access to a part's row (ops/combine.h).
+static constexpr unsigned kVectorOfParts = 16;
+
 static llvm::StringRef wordOf(ExprKind kind) {
   switch (kind) {
   case ExprKind::Add:
@@ -155,23 +158,31 @@ private:
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
       for (const Role &role : kernel->roles)
         walk(role.body, [&](const Op &op) {
-          if (!isByAddress(op) || tensorOf(*globalOf(op)).param != tensor.param)
+          if (!isByAddress(op))
             return;
           const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
-          most = std::max(most, op.kind == OpKind::StoreLse ? element
-                                : op.kind == OpKind::Store  ? std::min(vector, 2 * element)
-                                                            : vector);
+          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile;
+          for (const Operand *const global : globalOperandsOf(op))
+            if (tensorOf(*global->buffer).param == tensor.param)
+              most = std::max(most, isByVectors                        ? vector
+                                    : Matrix(*global).isVector()       ? element
+                                    : partDimensionOf(*global->buffer) ? int64_t(kVectorOfParts)
+                                                                       : std::min(vector, 2 * element));
         });
     return most;
   }
 
-  /// Whether tickets come from it: it is 0 before and after each launch.
+  /// Whether tickets come from it, or parts of results meet there: it is 0 before and after each launch.
   bool isCounter(const Buffer &tensor) const {
     bool found = false;
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
-      for (const Role &role : kernel->roles)
+      for (const Role &role : kernel->roles) {
         forEach<FetchTileOp>(
             role.body, [&](FetchTileOp<const Op> fetch) { found |= fetch.counter().buffer->param == tensor.param; });
+        forEach<CombineLastOp>(role.body, [&](CombineLastOp<const Op> combine) {
+          found |= tensorOf(*combine.parts().buffer).param == tensor.param;
+        });
+      }
     return found;
   }
 

@@ -182,6 +182,7 @@ bool BufferParser::atDeclarationOfParam() const {
 
 bool BufferParser::parseBufferProperties(Buffer &buffer) {
   StringRef param;
+  buffer.isInQuads = lexer.accept("quads");
   if (!atDeclarationOfParam() && lexer.accept("param") && !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();

@@ -264,3 +264,18 @@ def _run_compiler(arguments):
         raise errors.SpecError(errors.read_diagnostics(done.stderr))
     if done.returncode:
         raise errors.Error(f"the compiler ended with {done.returncode}: {done.stderr.rstrip()}")
+
+
+def program_of(kernels, name):
+    """The KernelSet, and the Signature of its program of this name, which may be None where there is one program. kernels: a
+    KernelSet, the directory of one, or a file of textual IR (.fair), which is compiled."""
+    if not isinstance(kernels, KernelSet):
+        is_ir = str(kernels).endswith(".fair")
+        kernels = compile(kernels) if is_ir else load(kernels)
+    signatures = _programs.signatures_of(tuple(kernels._directories))
+    if name is None and len(signatures) == 1:
+        name, = signatures
+    if name not in signatures:
+        there = ", ".join(signatures) or "none; fagen FILE.fair -o DIR writes one"
+        raise errors.Error(f"{'name says which program' if name is None else f'no program is named {name!r}'}; there are {there}")
+    return kernels, signatures[name]

@@ -132,9 +132,9 @@ def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows
 
 def StoreMergedSplit : Op<"store_merged_split",
     "merges the results of the key warps in fixed order: rows below limit of part `split` of dst, unless that is the only "
-    "one",
+    "one; of a view with an index the part at its position",
     [RowsOfWarps<"dst", Write, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Ex<"split">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Ex<"split", 1>, Choice<"unit", RowUnitEnum, 1>, RealEx<"exponent", 1>]>;
 
 def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves zeros there, and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
@@ -161,10 +161,12 @@ def PlanRows : Op<"plan_rows",
 // others did.
 def CombineLast : Op<"combine_last",
     "executed by the last split to arrive, counted for each warp's rows: merges all parts of these rows as combine does; a "
-    "single split is taken from where the key warps left it",
+    "single split is taken from where the key warps left it. The parts of a view with an index are as many as the "
+    "dimension of its tensor that the index counts has",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
+     RealEx<"factor", 1>, RealEx<"exponent", 1>]>; // of m to nats and to exponents of two, where the unit does not say
 
 // Synchronisation and control.
 

@@ -33,7 +33,7 @@ static bool isOfDeviceLibrary(StringRef name) {
   static constexpr llvm::StringLiteral kNames =
       "Accumulator AskTogether AttentionParams BoxSwizzle ClassCounts CombinedRow CtaPlace Divisor ElementRange "
       "Exponent FormedParams HalfSums HeadTile KeyRun KeyTilePlace LaneColumns LaneRows LaneScan LeftOperand "
-      "MapElement MappedAttentionParams Mbarriers MergedPair NextTile PackedRows QuadWords ReadApart "
+      "MapElement MappedAttentionParams Mbarriers MergedPair NextTile PackedRows Parts QuadWords ReadApart "
       "ReadTogether RecordPlace RowExponent RowUnit RowValues Rows RunPlace RunsOfLane SeenKeys SeenTiles "
       "Sequences Share SharedTile SightMap SplitPlace SplitRow Stage StageClock StageEvent Swizzle TensorMap "
       "TensorMapDescription ThreadClock TileBits TileOrder TilePlan TileRun TileShare WarpRecord WarpWord "
@@ -62,24 +62,24 @@ static bool isOfDeviceLibrary(StringRef name) {
       "mma_ab_slice mma_abt mma_abt_f16 mma_abt_slice mma_add_abt mma_add_atb mma_atb mma_first_ab mma_tile "
       "mn_major_at mn_major_columns mn_major_operand mn_major_reach mn_major_step normalize nth_one "
       "of_first_lane ones operand_bytes outgrows output_ab over_box over_box_by_warp own_source packed_lse_rows "
-      "packed_rows packed_split_rows panel_columns panel_row_bytes pass_turn plan_rows put_tiles record_bytes "
-      "reduce_partial_max reduce_partial_sum reduce_total_max reduce_total_sum rescale rescale_lazily "
-      "rescale_output rescale_output_lazily rescale_rows rescale_rows_lazily row_count row_max row_offset "
-      "row_sum rows_first_corner scan_lanes scores_abt scores_again see_runs seen_keys seen_of_run seen_tiles "
-      "settle_outgrown settle_rows share_seen_keys sight_of sights_of signed_ceil_div signed_floor_div "
-      "slice_address slice_columns split_bytes split_columns split_rows sqrt stage_rows store_boxes "
-      "store_boxes_by_group store_lse store_matrix store_merged store_merged_split store_pair store_part "
-      "store_partial store_rounded store_rows store_split subtract_large_maxima take_keys take_tile take_turns "
-      "tanh terms_outgrow threads_across ticket_of tile_bytes tile_count tile_heads tile_of tile_offset total "
-      "trace_bytes transpose_in_quad value_of value_of_lane wait_for wait_for_boxes_by_group wgmma_slice "
-      "whole_tiles widen wmma_ab wmma_abt wmma_product wmma_stride words_of_quad ";
+      "packed_rows packed_split_rows panel_columns panel_row_bytes part_stride pass_turn plan_rows put_tiles "
+      "record_bytes reduce_partial_max reduce_partial_sum reduce_total_max reduce_total_sum rescale "
+      "rescale_lazily rescale_output rescale_output_lazily rescale_rows rescale_rows_lazily row_count row_max "
+      "row_offset row_sum rows_first_corner scan_lanes scores_abt scores_again see_runs seen_keys seen_of_run "
+      "seen_tiles settle_outgrown settle_rows share_seen_keys sight_of sights_of signed_ceil_div "
+      "signed_floor_div slice_address slice_columns split_bytes split_columns split_rows sqrt stage_rows "
+      "store_boxes store_boxes_by_group store_lse store_matrix store_merged store_merged_split store_pair "
+      "store_part store_partial store_rounded store_rows store_split subtract_large_maxima take_keys take_tile "
+      "take_turns tanh terms_outgrow threads_across ticket_of tile_bytes tile_count tile_heads tile_of "
+      "tile_offset total trace_bytes transpose_in_quad value_of value_of_lane wait_for wait_for_boxes_by_group "
+      "wgmma_slice whole_tiles widen wmma_ab wmma_abt wmma_product wmma_stride words_of_quad ";
   return isAmong(kNames, name);
 }
 
 /// What the emitter calls its own things.
 static bool isOfText(StringRef name) {
-  static constexpr llvm::StringLiteral kNames =
-      "Cta Params SharedStorage cta fagen is_first is_outgrown is_redone ptx tile_at tile_count warp_key warp_row ";
+  static constexpr llvm::StringLiteral kNames = "Cta Params Ring SharedStorage cta fagen is_first is_outgrown "
+                                                "is_redone ptx tile_at tile_count warp_key warp_row ";
   return isAmong(kNames, name);
 }
 
