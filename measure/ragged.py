@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# fagen: ragged batches on a GPU: right, the same bits each time, and their time beside that of dense batches.
+# fagen: ragged batches on a GPU: right, the same bits each time, and their time against that of dense batches.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ragged.py --output FILE.json [--kernels DIR] [--limit SECONDS]
 
