@@ -373,10 +373,10 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
 
 void ProgramOpEmitter::emitPlanRows(PlanRowsOp<const Op> plan) {
   auto of = [](const Operand &operand) { return "cta.params." + operand.buffer->param; };
-  line(out, "plan_rows<{}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});", plan.tile(),
-       ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()), of(plan.count()),
-       expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()), of(plan.used()),
-       of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
+  line(out, "plan_rows<{}, {}, {}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});",
+       plan.tile(), plan.tileKeys(), plan.causal(), ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()),
+       of(plan.count()), expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()),
+       of(plan.used()), of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
        expression(plan.totalKeys()), expression(plan.uses()), expression(plan.usesKeys()));
 }
 
