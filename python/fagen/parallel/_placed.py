@@ -3,6 +3,7 @@
 """A form names rows and keys by their numbers. One with places adds where a call's rows, keys and heads begin, and how many there
 are of each in all, as params; tensors stay those of the whole sequence. Its kernels are compiled when they are first asked for."""
 import functools
+from decimal import Decimal
 
 from .. import _forms, _forms_by_torch, _kernels, errors
 
@@ -61,8 +62,13 @@ class Placed:
 
     def _range(self, name):
         low, high, ascends = self._ranges.get(name) or (*_RANGES[name], False)
-        said = "" if low is None else f" in [{low!r}, {high!r}]"
+        said = "" if low is None else f" in [{_number(low)}, {_number(high)}]"
         return (" ascending" if ascends else "") + said
+
+
+def _number(value):
+    """As a spec has it, without an exponent."""
+    return format(Decimal(repr(value)), "f")
 
 
 def _reached(lets, programs):
