@@ -6,6 +6,7 @@
 #include "KernelEmitter.h"
 #include "Ledger.h"
 
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -76,6 +77,8 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
     headers.insert(family.headers.begin(), family.headers.end());
     if (const auto product = dynCast<MmaOp>(op); product && product->sums())
       headers.insert("ops/mma_f16.h");
+    if (const auto product = asProduct(op); product && widensRight(*product))
+      headers.insert("ops/widen.h");
     break;
   case OpKind::Map:
     headers.insert("ops/mma.h");
