@@ -56,6 +56,8 @@ private:
       checkVote(op.body);
     if (const auto classify = dynCast<ClassifyTilesOp>(op))
       checkClassify(*classify);
+    if (op.kind == OpKind::PlanRows)
+      verifyPlan(op, state);
     if (const auto product = asProduct(op))
       checkProduct(op, *product);
     else

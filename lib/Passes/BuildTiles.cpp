@@ -69,7 +69,8 @@ public:
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel.roles.front().body);
     buildPrologue(builder);
-    builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
+    Op &loop = builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
+    LoopOp(loop).setAbout("Key tile j");
     buildEpilogue(builder);
   }
 

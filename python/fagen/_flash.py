@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _lengths, _stats, errors
+from . import _arguments, _by_torch, _forms, _lengths, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -202,9 +202,17 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
         raise errors.Error(f"{function}: cu_seqlens_q is empty; it has the sequences' starts and the end of the last")
     used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
                       for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
-    queries, keys = _lengths.segments((starts_q, starts_k), (used_q, used_k), (q.shape[0], k.shape[0]))
     _check_window(function, window)
-    first, last = _lengths.visible_keys(queries, keys, *_bounds(causal, window))
+    left, right = _bounds(causal, window)
+    is_plain = left >= _lengths.MOST and right in (0, _lengths.MOST) and options.get("alibi_slopes") is None and not options.get("softcap") and not options.get("dropout")
+    if is_plain and _ragged.why_not(q, k, v, starts_q.shape[0] - 1, right == 0) is None:
+        scale = None if scale is None else _arguments.scale_of(function, scale)
+        keys, = _lengths.segments((starts_k,), (used_k,), (k.shape[0],))
+        o, sums = _ragged.attend(function, q, k, v.masked_fill(keys.unused()[:, None, None], 0), (starts_q, starts_k), (used_q, used_k),
+                                 scale=scale, causal=right == 0)
+        return o, sums if lse else None
+    queries, keys = _lengths.segments((starts_q, starts_k), (used_q, used_k), (q.shape[0], k.shape[0]))
+    first, last = _lengths.visible_keys(queries, keys, left, right)
     # No row sees the keys of others, but 0 times what they hold is added where they share a tile: NaN, if that is NaN.
     clean = v if torch.is_grad_enabled() and v.requires_grad else v.masked_fill(keys.unused()[:, None, None], 0)
     result, why = _by_lengths(function, q[None], k[None], clean[None], "rows", {"first": first, "last": last}, scale=scale, lse=lse,

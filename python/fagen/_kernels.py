@@ -219,11 +219,22 @@ def with_machine_code():
 @functools.lru_cache(maxsize=None)
 def ready() -> KernelSet:
     """The kernel sets of this package, as one: in the order of kernels/ready.txt. With machine code, where fagen_kernels brings it."""
+    return KernelSet(list(_ready_directories().values()))
+
+
+def _ready_directories():
+    """{name: directory} of the ready sets, in their order. A set of programs has a line for each."""
     with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
-        names = [line.split()[0] for line in file if not line.startswith("#")]
+        names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#"))
     machine_code, is_of_these = with_machine_code()
     directory = machine_code if machine_code and is_of_these else _lib.path("kernels")
-    return KernelSet([os.path.join(directory, name) for name in names])
+    return {name: os.path.join(directory, name) for name in names}
+
+
+def ready_set(name) -> Optional[KernelSet]:
+    """One of the ready sets by itself; None where this package has none of that name."""
+    directory = _ready_directories().get(name)
+    return KernelSet([directory]) if directory else None
 
 
 def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
@@ -256,3 +267,18 @@ def _run_compiler(arguments):
         raise errors.SpecError(errors.read_diagnostics(done.stderr))
     if done.returncode:
         raise errors.Error(f"the compiler ended with {done.returncode}: {done.stderr.rstrip()}")
+
+
+def program_of(kernels, name):
+    """The KernelSet, and the Signature of its program of this name, which may be None where there is one program. kernels: a
+    KernelSet, the directory of one, or a file of textual IR (.fair), which is compiled."""
+    if not isinstance(kernels, KernelSet):
+        is_ir = str(kernels).endswith(".fair")
+        kernels = compile(kernels) if is_ir else load(kernels)
+    signatures = _programs.signatures_of(tuple(kernels._directories))
+    if name is None and len(signatures) == 1:
+        name, = signatures
+    if name not in signatures:
+        there = ", ".join(signatures) or "none; fagen FILE.fair -o DIR writes one"
+        raise errors.Error(f"{'name says which program' if name is None else f'no program is named {name!r}'}; there are {there}")
+    return kernels, signatures[name]

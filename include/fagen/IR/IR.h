@@ -120,6 +120,7 @@ struct Buffer {
   std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
   bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
   bool isDistinct = false;        ///< likewise: no two elements are the same
+  bool arePlaces = false;         ///< and each is below how many there are
   bool isConstant = false;        ///< likewise: nobody writes it while a launch that reads it runs
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;

@@ -136,6 +136,37 @@ private:
       needsRows({&vote->x(), &vote->y()});
     else if (const auto store = dynCast<StoreLseOp>(op))
       needsRows({&store->m(), &store->l()});
+    else if (const auto store = dynCast<StorePartialOp>(op))
+      checkPartial(*store);
+    else if (const auto store = dynCast<StoreMergedSplitOp>(op))
+      checkMerged(*store->partial().buffer, nullptr);
+    else if (const auto combine = dynCast<CombineLastOp>(op))
+      checkMerged(*combine->partial().buffer, combine->o().buffer);
+  }
+
+  /// A row for each row of each warp: the warp's columns of O, then pairs of its maximum and sum.
+  void checkPartial(StorePartialOp<const Op> store) {
+    const Buffer &o = *store.o().buffer, &partial = *store.partial().buffer;
+    needs(o, {Held::Accumulator});
+    needsRows({&store.m(), &store.l()});
+    checkMerged(partial, nullptr);
+    const WarpGrid grid = warpGridOf(kernel, role);
+    const unsigned rows = o.rows * grid.rows * grid.columns, columns = o.columns + device::kPartialExtra;
+    lacks(partial.rows != rows || partial.columns != columns, "%" + partial.name + " is " + shapeOf(partial) +
+                                                                  "; warps of role " + role.name + " leave " +
+                                                                  Twine(rows) + " rows of " + Twine(columns) + " f32");
+  }
+
+  void checkMerged(const Buffer &partial, const Buffer *results) {
+    lacks(partial.space != Space::Shared || partial.type != ElementType::F32 || partial.layout != Layout::RowMajor ||
+              partial.isRing || partial.columns <= device::kPartialExtra ||
+              partial.rows % (kBlock * warpGridOf(kernel, role).columns) != 0,
+          "%" + partial.name + " is " + shapeOf(partial) +
+              "; what warps leave of their results is f32 in shared memory, " +
+              "rows of all warps that divide columns, with " + Twine(unsigned(device::kPartialExtra)) +
+              " columns more than O, without a swizzle");
+    lacks(results && results->type != ElementType::F16 && results->type != ElementType::BF16,
+          "merged results are f16 or bf16");
   }
 
   /// The first that is said is kept.
