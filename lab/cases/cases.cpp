@@ -134,10 +134,10 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
   else if (key == "lse" && (value == "on" || value == "off"))
     c.lse = value == "on";
   else
-    throw UserError(fmt::format(
-        "unknown setting '{}={}' of a case; known: dtype, kv=same|e4m3|e5m2, kv_values=same|e4m3|e5m2, accum=f32|f16, mask, inputs, layout, "
-        "scale, form, arg.NAME, scalars=host|device, lse=on|off",
-        key, value));
+    throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, kv=same|e4m3|e5m2, "
+                                "kv_values=same|e4m3|e5m2, accum=f32|f16, mask, inputs, layout, "
+                                "scale, form, arg.NAME, scalars=host|device, lse=on|off",
+                                key, value));
 }
 
 Case parseCase(std::string_view text) {

@@ -60,8 +60,8 @@ struct Case {
   bool operator==(const Case &) const = default;
 };
 
-/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [kv=same] [kv_values=same] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X]
-/// [lse=off] [form=TEXT] [arg.NAME=X] [arg.NAME=RULE] [scalars=host]`; what equals the default is left out.
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [kv=same] [kv_values=same] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd]
+/// [scale=X] [lse=off] [form=TEXT] [arg.NAME=X] [arg.NAME=RULE] [scalars=host]`; what equals the default is left out.
 /// parseCase(formatCase(c)) == c, but for what withForm() made.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);

@@ -94,8 +94,10 @@ FormPtr readForm(const fagen_form &form, const Field &field) {
         let.fail(fmt::format("has {} entries; a name and a program are two", parts.size()));
       read->texts.lets.emplace_back(parts[0].text(), parts[1].text());
     }
-  const std::pair<const char *, std::string *> programs[] = {
-      {"score", &read->texts.score}, {"mask", &read->texts.mask}, {"sink", &read->texts.sink}, {"v_scale", &read->texts.vScale}};
+  const std::pair<const char *, std::string *> programs[] = {{"score", &read->texts.score},
+                                                             {"mask", &read->texts.mask},
+                                                             {"sink", &read->texts.sink},
+                                                             {"v_scale", &read->texts.vScale}};
   for (auto [key, text] : programs)
     if (field.has(key))
       *text = field[key].text();

@@ -156,7 +156,8 @@ FormProgram::FormProgram(const FormTexts &texts) {
   unbound.words = std::move(parser.words);
   unbound.depth = parser.deepest;
   names = std::move(parser.params);
-  for (const auto &[code, part] : {std::pair{view.score, kOfScore}, {view.mask, kOfMask}, {view.sink, kOfSink}, {view.vScale, kOfVScale}})
+  for (const auto &[code, part] :
+       {std::pair{view.score, kOfScore}, {view.mask, kOfMask}, {view.sink, kOfSink}, {view.vScale, kOfVScale}})
     mark(unbound, code, part);
   for (size_t i = unbound.lets.size(); i-- > 0;) // lets name those before them
     mark(unbound, unbound.lets[i].code, unbound.lets[i].needs);

@@ -66,10 +66,11 @@ bool Checker::checkPlaces(const ast::FormLine &line, const Node &value) {
   for (unsigned place = 0; place != kPlaces; ++place) {
     if ((value.places & ~allowed & (1u << place)) == 0)
       continue;
-    diags.error(line.value->range,
-                (isSink ? "a sink depends on b, h, q and params, not on '" : "v_scale depends on b, hk and params, not on '") +
-                    placeInfo(Place(place)).name +
-                    (isSink ? "': it is one number a query row" : "': it is one number for all of a K/V head's V"));
+    diags.error(
+        line.value->range,
+        (isSink ? "a sink depends on b, h, q and params, not on '" : "v_scale depends on b, hk and params, not on '") +
+            placeInfo(Place(place)).name +
+            (isSink ? "': it is one number a query row" : "': it is one number for all of a K/V head's V"));
     return false;
   }
   return true;
@@ -140,9 +141,10 @@ std::optional<Form> Checker::check() {
     else if (line.kind == ast::FormLine::Mask)
       addResult(line, form.mask, Type::Bool);
     else
-      addResult(line, line.kind == ast::FormLine::Score    ? form.score
-                      : line.kind == ast::FormLine::Sink ? form.sink
-                                                         : form.vScale,
+      addResult(line,
+                line.kind == ast::FormLine::Score  ? form.score
+                : line.kind == ast::FormLine::Sink ? form.sink
+                                                   : form.vScale,
                 Type::F32);
   }
   if (source.isDamaged || diags.errorCount() != before)

@@ -139,7 +139,8 @@ TEST_F(StructSizes, OfRows) {
 TEST_F(StructSizes, WhatIsReservedIsZero) {
   problem.kv_dtype = 5;
   EXPECT_EQ(query(), FAGEN_INVALID);
-  EXPECT_STREQ(fagen_last_error(), "kv_dtype is 5 and dtype 1; K and V have Q's elements, or next to f16 (1) and bf16 (2) those of e4m3 (3) or e5m2 (8)");
+  EXPECT_STREQ(fagen_last_error(), "kv_dtype is 5 and dtype 1; K and V have Q's elements, or next to f16 (1) and bf16 "
+                                   "(2) those of e4m3 (3) or e5m2 (8)");
 }
 
 } // namespace
