@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <array>
 #include <set>
@@ -224,12 +225,15 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
            spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
            layoutText(buffer->layout).enumerator.str());
   line(out, "struct SharedStorage {{");
-  for (const Buffer *buffer : buffers)
+  uint64_t end = 0; // of the members so far
+  for (const Buffer *buffer : buffers) {
     if (isHandedOver(*buffer))
       line(out, "  {} {};", handoverType(*buffer), buffer->name);
     else
-      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
+      line(out, "  {}{} {}{};", *buffer->offset == end ? "" : "alignas(1024) ", typeOfTile(buffer->name), buffer->name,
            buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
+    end = llvm::alignTo(*buffer->offset + buffer->bytes(), 128);
+  }
   line(out, "}};");
   if (!buffers.empty())
     line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
