@@ -149,7 +149,8 @@ std::vector<ProgramTime> ProgramRunner::time(const ProgramPlan &, const Sizes &,
 ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const ProgramOptions &options) {
   Sizes sizes = options.sizes;
   sizes["sms"] = runner.sms();
-  const std::vector<Statement> statements = parseReference(options.reference, plan);
+  const std::vector<Statement> statements =
+      options.reference.empty() ? std::vector<Statement>() : parseReference(options.reference, plan);
   std::vector<Fill> fills;
   for (const std::string &text : options.fills)
     fills.push_back(parseFill(text, plan));

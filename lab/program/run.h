@@ -54,7 +54,7 @@ struct ProgramOptions {
   bool isTimed = false;
   ProgramTiming timing;
   Sizes sizes;
-  std::string reference;
+  std::string reference; ///< empty: results are not compared
   uint64_t seed = 1;
   int64_t sample = 4096; ///< elements of each result that are compared; all where there are no more
   int attempts = 1;

@@ -80,8 +80,9 @@ private:
         enter(*loop);
       else if (const auto branch = dynCast<IfOp>(*op))
         assume(branch->condition());
-      else if (const Buffer *const global = globalOf(*each); global && each->kind != OpKind::FetchTile)
-        checkMatrix(*global);
+      else if (each->kind != OpKind::FetchTile && each->kind != OpKind::PlanRows)
+        for (const Operand *global : globalOperandsOf(*each))
+          checkMatrix(*global);
       checkBlock(each->body);
     }
   }
@@ -108,20 +109,17 @@ private:
 
   std::string nameOfOp() const { return opInfo(op->kind).name.str(); }
 
-  const Buffer &tileOf(const Buffer &global) const {
-    for (const Operand &operand : op->operands)
-      if (operand.buffer && operand.buffer->space != Space::Global && operand.buffer->type != ElementType::MBarrier)
-        return *operand.buffer;
-    return global;
-  }
-
-  void checkMatrix(const Buffer &global) {
-    const Matrix matrix = matrixOf(*op);
-    const Buffer &tile = tileOf(global);
-    const bool isOfWarps = tile.space == Space::Fragment;
-    const int64_t rows = tile.rows * (isOfWarps ? warpGridOf(kernel, *role).rows : 1), columns = tile.columns;
+  void checkMatrix(const Operand &operand) {
+    const Buffer &global = *operand.buffer;
+    const Matrix matrix(operand);
+    const TileShape reached = reachOf(kernel, *role, *op, operand);
+    const int64_t rows = reached.rows, columns = reached.columns;
     const Expr row = firstRowOf(*op), column = matrix.isVector() ? constant(0) : firstColumnOf(*op);
     const std::string name = nameOfOp() + " of %" + global.name;
+    if (op->kind == OpKind::StoreNumber)
+      return checkNumber(matrix, name);
+    if (operand.position)
+      checkValue(operand.position, name + ": its position");
     if (op->has(Attr::When))
       assume(op->expr(Attr::When));
     checkValue(row + constant(rows), name + ": its last row");
@@ -140,6 +138,20 @@ private:
       for (const Expr &index : matrix.indexOf(constant(0), constant(0)))
         checkElements(index, name + ", which looks up row 0 where no row is left");
     checkElementsOf(global, matrix, {row, constant(rows)}, {column, constant(columns)}, name);
+  }
+
+  /// What one thread stores, whatever the matrix has.
+  void checkNumber(const Matrix &matrix, const std::string &name) {
+    const Expr row = firstRowOf(*op);
+    checkValue(op->expr(Attr::Number), name + ": its number");
+    checkValue(row, name + ": its row");
+    checkNotNegative(row, name + ": its row");
+    for (const auto &[i, index] : llvm::enumerate(matrix.indexOf(row, constant(0)))) {
+      checkValue(index, name + ": index " + std::to_string(i));
+      checkIndex(matrix.tensor(), i, index, name, [] { return std::string(); });
+    }
+    if (!known.isAtMost(row + constant(1), matrix.rows()))
+      report(name + ": row '" + row.str() + "' may be one that it does not have, of " + matrix.rows().str());
   }
 
   /// The engine compares coordinates with extents.

@@ -53,6 +53,11 @@ bool isOfTile(const Kernel &kernel, const Op &op) {
   return apart && apart->low >= 0 && apart->high <= int64_t(*rows) - rowsOf(kernel, op);
 }
 
+bool namesTensor(const Op &op, const Buffer &tensor) {
+  return llvm::any_of(globalOperandsOf(op),
+                      [&](const Operand *global) { return &tensorOf(*global->buffer) == &tensor; });
+}
+
 /// Whether no other op of the launch reaches the same elements of the tensor, in whichever tile.
 bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tensor = tensorOf(*globalOf(op));
@@ -61,7 +66,9 @@ bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
     walk(other.body, [&](const Op &each) {
       forEachRead(kernel, each, [&](const Buffer &index) { meets |= &index == &tensor; });
       const Buffer *const matrix = globalOf(each);
-      meets |= &each != &op && matrix && &tensorOf(*matrix) == &tensor && !reachApart(kernel, role, op, other, each);
+      const bool isMerger = op.kind == OpKind::StoreMergedSplit && each.kind == OpKind::CombineLast; // comes after all
+      meets |= &each != &op && !isMerger && matrix && namesTensor(each, tensor) &&
+               !reachApart(kernel, role, op, other, each);
     });
   return !meets;
 }
@@ -76,12 +83,23 @@ bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
   return isOfTile(kernel, op) && (namesSplit || !isSplit(kernel));
 }
 
+/// Whether the op merges rows that the CTAs that share them have for themselves.
+bool mergesOwnRows(const Kernel &kernel, const Role &role, const Op &combine) {
+  if (CombineLastOp(combine).parts().buffer->shape.empty()) // attention's
+    return isOfTile(kernel, combine);
+  bool isOwn = false;
+  forEach<StoreMergedSplitOp>(role.body, [&](StoreMergedSplitOp<const Op> store) {
+    isOwn |= areOwnRowsOfParts(kernel, role, *store, combine);
+  });
+  return isOwn;
+}
+
 /// Whether the splits' count orders `second` in one CTA after `first` in another: first is the CTA's own part of rows
 /// that second, or is, the combine_last of one split for all. Both are what every warp does once, in this order, for
 /// the same of its rows.
 bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAccess &second) {
-  if (!first.op || !second.op || second.op->kind != OpKind::CombineLast || !isOfTile(kernel, *second.op) ||
-      first.role != second.role)
+  if (!first.op || !second.op || second.op->kind != OpKind::CombineLast || first.role != second.role ||
+      !mergesOwnRows(kernel, *second.role, *second.op))
     return false;
   if (first.op == second.op)
     return true;

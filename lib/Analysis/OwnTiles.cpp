@@ -3,6 +3,7 @@
 
 #include "fagen/Analysis/OwnTiles.h"
 
+#include "fagen/Analysis/Inequalities.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/ValueRange.h"
 #include "fagen/IR/Views.h"
@@ -83,19 +84,37 @@ bool isAtMost(const Summands &summands, llvm::ArrayRef<Expr> bounds) {
 /// Which indices of the grid two CTAs must have alike where they reach the same element.
 class AlikeIndices {
 public:
-  explicit AlikeIndices(const Kernel &kernel) : kernel(kernel) {}
+  explicit AlikeIndices(const Kernel &kernel) : kernel(kernel) {
+    for (const GridIndex &index : kernel.grid.indices)
+      if (expand(kernel, index.extent) == constant(1))
+        alike.insert(&index);
+  }
 
   /// Whether these are all. What depends on those that are known to be alike is alike, too, so that others follow.
   bool areAll(llvm::ArrayRef<Reach> reaches) {
+    find(reaches);
+    return alike.size() == kernel.grid.indices.size();
+  }
+
+  /// Whether these are all but the one that is the number of the CTA's part.
+  bool areAllButPart(llvm::ArrayRef<Reach> reaches, const Expr &part) {
+    find(reaches);
+    return indexOf(part) && alike.size() + 1 == kernel.grid.indices.size() && !alike.contains(indexOf(part));
+  }
+
+private:
+  void find(llvm::ArrayRef<Reach> reaches) {
+    for (const GridIndex &index : kernel.grid.indices)
+      if (expand(kernel, index.extent) == constant(1))
+        alike.insert(&index);
     for (size_t before = 0;; before = alike.size()) {
       for (const Reach &reach : reaches)
         add(reach);
       if (alike.size() == before)
-        return alike.size() == kernel.grid.indices.size();
+        return;
     }
   }
 
-private:
   /// What a value moves with, and how far: an index of the grid, the variable of a loop, or an element of a tensor
   /// whose elements are distinct.
   struct Term {
@@ -132,8 +151,23 @@ private:
     return isSame;
   }
 
+  /// The element that the value is, where it is held to what it is anyway: a place, from 0 to the tensor's last.
+  Expr placeIn(const Expr &value) const {
+    if (value.kind() == ExprKind::Read)
+      return tensorOfRead(kernel, value).arePlaces ? value : Expr();
+    const bool isMin = value.kind() == ExprKind::Min;
+    const Expr place = isMin || value.kind() == ExprKind::Max ? placeIn(value.lhs()) : Expr();
+    if (!place)
+      return {};
+    const Expr last = tensorOfRead(kernel, place).shape.front() - constant(1);
+    Inequalities known(kernel);
+    const bool isItself = isMin ? known.isAtMost(last, value.rhs()) : known.isAtMost(value.rhs(), constant(0));
+    return isItself ? place : Expr();
+  }
+
   /// Whether factor * value is a sum of such terms, each once, and of what is alike.
-  bool isSumOf(const Expr &value, const Expr &factor, std::vector<Term> &terms) const {
+  bool isSumOf(const Expr &held, const Expr &factor, std::vector<Term> &terms) const {
+    const Expr place = placeIn(held), value = place ? place : held;
     auto isSum = [&](const Expr &part) { return isSumOf(part, factor, terms); };
     if (isAlike(value))
       return true;
@@ -230,7 +264,7 @@ private:
   Expr ascendingIn(const Expr &value) const {
     Expr element;
     value.rewritten([&](const Expr &node) {
-      if (node.kind() == ExprKind::Read)
+      if (node.kind() == ExprKind::Read) // the outermost is the last: where that lies may be read, too
         element = node;
       return Expr();
     });
@@ -266,7 +300,13 @@ std::optional<Remainder> remainderOf(const Expr &index, const Expr &row) {
 class ReachFinder {
 public:
   ReachFinder(const Kernel &kernel, const Role &role, const Op &op)
-      : kernel(kernel), op(op), matrix(matrixOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
+      : ReachFinder(kernel, role, op, *globalOperandOf(op)) {}
+  ReachFinder(const Kernel &kernel, const Role &role, const Op &op, const Operand &global)
+      : kernel(kernel), op(op), matrix(global) {
+    const TileShape reached = reachOf(kernel, role, op, global);
+    rows = constant(reached.rows);
+    columns = constant(reached.columns);
+  }
 
   std::vector<Reach> find() {
     if (!matrix.isView() && matrix.isVector())
@@ -305,28 +345,37 @@ private:
     return {expanded(rest + first), length, expanded(rest + extent)};
   }
 
-  const Buffer &tile() const {
-    for (const Operand &operand : op.operands)
-      if (operand.buffer && operand.buffer->space != Space::Global)
-        return *operand.buffer;
-    return *globalOf(op);
-  }
-  /// Fragments are a warp's, shared tiles the CTA's.
-  int64_t rowsOf(const Role &role) const {
-    return tile().rows * (tile().space == Space::Fragment ? warpGridOf(kernel, role).rows : 1);
-  }
-  int64_t columnsOf() const { return tile().columns; }
-
   const Kernel &kernel;
   const Op &op;
   const Matrix matrix;
-  const Expr rows, columns;
+  Expr rows, columns;
 };
 
 } // namespace
 
 bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
+  if (op.kind == OpKind::PlanRows) // of whole tensors
+    return AlikeIndices(kernel).areAll({});
   return AlikeIndices(kernel).areAll(ReachFinder(kernel, role, op).find());
+}
+
+bool fagen::areOwnRowsOfParts(const Kernel &kernel, const Role &role, const Op &store, const Op &combine) {
+  const StoreMergedSplitOp split(store);
+  const CombineLastOp merge(combine);
+  const Expr part = split.dst().position;
+  const auto index =
+      llvm::find_if(kernel.grid.indices, [&](const GridIndex &each) { return part == variable(each.name); });
+  const bool isCounted =
+      index != kernel.grid.indices.end() &&
+      expanded(kernel, index->extent) == expanded(kernel, tensorOf(*split.dst().buffer).shape.front());
+  if (!isCounted || split.dst().buffer != merge.parts().buffer || !reachesOwnElements(kernel, role, store))
+    return false;
+  return llvm::all_of(globalOperandsOf(combine), [&](const Operand *global) {
+    std::vector<Reach> reaches = ReachFinder(kernel, role, combine, *global).find();
+    if (global == &merge.parts())
+      reaches.erase(reaches.begin()); // of all parts
+    return AlikeIndices(kernel).areAllButPart(reaches, part);
+  });
 }
 
 /// An expression and the number that is added to it.

@@ -291,7 +291,7 @@ private:
       if (!position)
         problem = "position " + event.op->operands[i].position.str() + " of " + points().nameOf(event.op) +
                   " is not determined by lets, loop variables and constants";
-      event.positions.push_back(position.value_or(0));
+      event.positions[i] = position.value_or(0);
     }
     if (!code.bytes)
       return;

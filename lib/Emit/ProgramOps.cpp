@@ -3,7 +3,6 @@
 
 #include "ProgramOps.h"
 #include "KernelEmitter.h"
-#include "LoopText.h"
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
@@ -23,9 +22,16 @@ bool fagen::isByFirstThread(const Op &op) {
     return fence->kind() == FenceKind::MbarrierInit;
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
-  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile ||
-                        op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
+  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::AwaitLaunches || op.kind == OpKind::FetchTile ||
+                        op.kind == OpKind::HandTile || op.kind == OpKind::StoreNumber || op.kind == OpKind::BulkStore ||
+                        op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
+}
+
+bool fagen::isOverlain(const Kernel &kernel, const Buffer &buffer) {
+  return llvm::any_of(kernel.buffers, [&](const auto &over) {
+    return over->overlays && buffer.isRing && !buffer.overlays && *buffer.offset >= *over->overlays->offset;
+  });
 }
 
 bool fagen::isLoopOverTiles(const Kernel &kernel, const Op &op) {
@@ -90,8 +96,8 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
   };
   walk(role.body, [&](const Op &op) {
     forEachExpr(op, use);
-    if (const Buffer *const matrix = globalOf(op); matrix && !matrix->shape.empty())
-      useMatrix(*matrix);
+    for (const Operand *const global : globalOperandsOf(op))
+      useMatrix(*global->buffer);
   });
   if (!kernel.grid.listed.empty())
     used.insert(kernel.grid.listed);
@@ -198,8 +204,9 @@ std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr
   std::string offset;
   for (unsigned i = 0; i < last; ++i) {
     if (tensor.isStrided) {
-      offset += fmt::format("{}{} * cta.params.{}[{}]", i == 0 ? "" : " + ", asFactor(spelled(index[i])),
-                            membersOfStrides(tensor.param), i);
+      if (!(index[i] == constant(0)))
+        offset += fmt::format("{}{} * cta.params.{}[{}]", offset.empty() ? "" : " + ", asFactor(spelled(index[i])),
+                              membersOfStrides(tensor.param), i);
       continue;
     }
     const std::string wide = i == 0 ? fmt::format("static_cast<long long>({})", expression(index[i]))
@@ -240,9 +247,44 @@ std::string ProgramOpEmitter::cornerOf(const Op &op, const Expr &row) const {
   return "{" + corner + "}";
 }
 
+/// In elements, from a row of a matrix with even rows to the next one.
+std::string ProgramOpEmitter::rowStrideOf(const Matrix &matrix) const {
+  const Buffer &tensor = matrix.tensor();
+  const unsigned dimension = boxMapOf(matrix)->rowDimension;
+  if (tensor.isStrided)
+    return fmt::format("cta.params.{}[{}]", membersOfStrides(tensor.param), dimension);
+  std::string stride;
+  for (const Expr &size : llvm::ArrayRef(tensor.shape).drop_front(dimension + 1))
+    stride += (stride.empty() ? "" : " * ") + asFactor(spelled(size));
+  return stride;
+}
+
+std::string ProgramOpEmitter::nextOf(const Buffer &ring) const { return kernel.freshName("next_of_" + ring.name); }
+
+/// Where the thread's next vector comes from, of rings that copies fill one after the other.
+void ProgramOpEmitter::emitRunningSources() {
+  llvm::StringSet<> known;
+  forEach<CopyIssueOp>(ofRole.body, [&](CopyIssueOp<const Op> copy) {
+    const Buffer &ring = *copy.dst().buffer;
+    if (!copy.running() || !known.insert(ring.name).second)
+      return;
+    const Matrix matrix(copy.src());
+    line(out, "auto {} = own_source<TileShare<{}, {}, {}>>({}, {}, 0);", nextOf(ring), 32 * ofRole.warps, vectorBytes(),
+         typeOfTile(ring.name), address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
+         rowStrideOf(matrix));
+  });
+}
+
 void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
   const Op &op = *copy;
   const Matrix matrix(copy.src());
+  if (copiesWholeRows(op)) {
+    const std::string source = copy.running() ? nextOf(*copy.dst().buffer)
+                                              : address(matrix.tensor(), matrix.indexOf(constant(0), constant(0)));
+    return line(out, "copy_{}tile{}<{}, {}>({}, {}, {}, {}, {});", copy.running() ? "next_" : "",
+                copy.kind() == CopyKind::CpAsync ? "_async" : "", 32 * ofRole.warps, vectorBytes(), operand(copy.dst()),
+                source, rowStrideOf(matrix), expression(firstRowOf(op)), expression(matrix.rows()));
+  }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
        expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
@@ -273,12 +315,69 @@ void ProgramOpEmitter::emitStore(const Op &op) {
        expression(matrix.columns()));
 }
 
+/// Where the elements of a row begin, in elements of the tensor.
+std::string ProgramOpEmitter::offsetsOf(const Matrix &matrix) const {
+  const std::string row = matrix.isView() ? matrix.map().row : kernel.freshName("row"),
+                    offset = offsetOf(matrix.tensor(), matrix.indexOf(variable(row), constant(0)));
+  return fmt::format("[&](int {}) -> long long {{ return {}; }}", row, offset.empty() ? "0" : offset);
+}
+
+/// "cta.params.o, [&](int r) -> long long { return ...; }": a tensor, and where the rows of a matrix lie in it.
+std::string ProgramOpEmitter::placedRows(const Operand &operand) const {
+  if (!operand.buffer)
+    return "static_cast<float *>(nullptr), 1LL";
+  const Matrix matrix(operand);
+  return fmt::format("cta.params.{}, {}", matrix.tensor().param, offsetsOf(matrix));
+}
+
+/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
+std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
+  const Buffer &tensor = tensorOf(*operand.buffer);
+  std::string stride = "1LL";
+  for (const Expr &size : llvm::drop_begin(tensor.shape))
+    stride += " * " + asFactor(spelled(size));
+  const std::string toNats = op.has(Attr::Factor) ? element(op, op.expr(Attr::Factor)) : "1.0f",
+                    toExponents = op.has(Attr::Exponent) ? element(op, op.expr(Attr::Exponent)) : "1.0f";
+  return fmt::format("Parts{{{}, {}, {}, {}}}", expression(tensor.shape.front()), toNats, toExponents, stride);
+}
+
+/// What warps that share keys leave in shared memory, and what becomes of it.
+void ProgramOpEmitter::emitMerge(const Op &op) {
+  const WarpGrid grid = warpGridOf(kernel, ofRole);
+  const std::string unit = op.has(Attr::Unit) ? unitOf(op).argument : "";
+  if (const auto store = dynCast<StorePartialOp>(op))
+    return line(out, "store_partial({}, ptx::warp_index() / {} * {} + warp_row(), {}, {}, {});",
+                operand(store->partial()), grid.rows, store->partial().buffer->rows / grid.columns, operand(store->o()),
+                operand(store->m()), operand(store->l()));
+  if (const auto store = dynCast<StoreMergedSplitOp>(op))
+    return line(out, "store_merged_split<{}, {}{}>({}, {}, {}, {}, {});", ofRole.warps, grid.columns, unit,
+                partsOf(op, store->dst()), placedRows(store->dst()), operand(store->partial()),
+                expression(firstRowOf(op)), expression(rowEndOf(op)));
+  const CombineLastOp combine(op);
+  line(out, "combine_last<{}, {}, {}{}>({}, {},", ofRole.warps, grid.columns, vectorBytes(), unit,
+       partsOf(op, combine.parts()), operand(combine.partial()));
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  for (const Operand *const rows : {&combine.parts(), &combine.o(), &combine.lse()})
+    line(out, "{},", placedRows(*rows));
+  line(out, "{}, {});", expression(firstRowOf(op)), expression(rowEndOf(op)));
+}
+
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
   const Matrix matrix(store.dst());
   line(out, "store_lse({}, {}, {}, {}, {} + warp_row(), {});", rowsOf(matrix), operand(store.m()), operand(store.l()),
        store.factor() ? element(op, store.factor()) : unitOf(op).toNats, expression(firstRowOf(op)),
        expression(matrix.rows()));
+}
+
+void ProgramOpEmitter::emitPlanRows(PlanRowsOp<const Op> plan) {
+  auto of = [](const Operand &operand) { return "cta.params." + operand.buffer->param; };
+  line(out, "plan_rows<{}, {}, {}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});",
+       plan.tile(), plan.tileKeys(), plan.causal(), ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()),
+       of(plan.count()), expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()),
+       of(plan.used()), of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
+       expression(plan.totalKeys()), expression(plan.uses()), expression(plan.usesKeys()));
 }
 
 /// The dimension along which rows of a box follow each other, the fastest being 0.
@@ -359,15 +458,6 @@ void ProgramOpEmitter::emitPlace() {
       emitLet(let);
 }
 
-void ProgramOpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
-  line(out, "{} {{", head);
-  {
-    auto scope = out.scope();
-    body();
-  }
-  line(out, "}}");
-}
-
 void ProgramOpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   while (!ops.empty()) {
     const bool isOfFirst = !isUnderFirst && isByFirstThread(*ops.front());
@@ -390,34 +480,18 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
   if (op.has(Attr::About) || op.has(Attr::Name))
-    line(out, "// {}", (op.has(Attr::About) ? loop.about() : loop.name()).str());
+    line(out, "// {}", aboutOf(loop));
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
-    return emitStepsApart(loop, *step);
+    return emitStepsApart(*step, loop.variable().str(),
+                          fmt::format("int {} = {}", loop.variable().str(), expression(loop.begin())),
+                          expression(loop.end()));
   auto spell = [&](const Expr &expr) { return expression(expr); };
-  std::string head = loopHead(loop.variable(), loop.begin(), loop.end(), isOnce, spell);
+  std::string head = loopHead(loop, isOnce, spell);
   if (const std::string carry = loop.carry().str(); !carry.empty())
     head = fmt::format("for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0})", loop.variable().str(),
                        spell(loop.begin()), spell(loop.end()), carry, spell(loop.step()));
   inBraces(head, [&] { emitBodyOf(op); });
-}
-
-/// Steps of which none is rare make a loop of their own.
-void ProgramOpEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
-  const std::string variable = loop.variable().str(), end = expression(loop.end());
-  line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
-  inBraces(fmt::format("for (int {0} = {1}; ptx::any({0} < {2}); ++{0})", variable, expression(loop.begin()), end),
-           [&] {
-             inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
-               emitOutgrown(step);
-               line(out, "if (is_outgrown)\n  break;");
-               emitSettledEnd(step);
-             });
-             line(out, "if ({} >= {})\n  break;", variable, end);
-             emitSettled(step);
-             emitSettledEnd(step);
-             emitSettledOutput(*step.output);
-           });
 }
 
 /// Tiles go to the CTAs in turn, or each CTA goes on with the one that is handed over.
@@ -482,6 +556,18 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
+  case OpKind::StoreNumber: {
+    const Matrix matrix = matrixOf(op);
+    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
+    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
+    return true;
+  }
+  case OpKind::StorePartial:
+  case OpKind::StoreMergedSplit:
+  case OpKind::CombineLast:
+    return emitMerge(op), true;
+  case OpKind::PlanRows:
+    return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:
     return emitBulkStore(op), true;
   case OpKind::BulkCommit:

@@ -11,6 +11,9 @@
 
 namespace fagen {
 
+/// Whether the buffer is of those that others overlay: the rings from the one on that they begin with.
+bool isOverlain(const ir::Kernel &kernel, const ir::Buffer &buffer);
+
 /// Inside a role's function lets, indices and loop variables are variables; `cta` holds parameters and shared memory,
 /// `r` the role's registers. What one thread does for its role stands under `is_first`.
 class ProgramOpEmitter : public OpEmitter {
@@ -33,6 +36,8 @@ public:
   /// What the warp's first row and its first column are in tiles that the role's warps divide.
   std::string rowOfWarp() const;
   std::string columnOfWarp() const;
+  /// A pointer for each ring that running copies fill; after lets.
+  void emitRunningSources();
   /// The lets of a role that the indices do not change.
   void emitFixedLets();
 
@@ -41,17 +46,22 @@ private:
   bool countsWarps() const override { return false; }
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
-  bool isInKvRing(const ir::Buffer &) const override { return false; }
+  bool isInKvRing(const ir::Buffer &ring) const override { return isOverlain(kernel, ring); }
   bool emitKeptRows(const ir::Op &op);
   void emitCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitStore(const ir::Op &op);
   void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy) override;
   void emitBulkStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
+  std::string nextOf(const ir::Buffer &ring) const;
+  std::string rowStrideOf(const ir::Matrix &matrix) const;
+  void emitMerge(const ir::Op &op);
+  std::string offsetsOf(const ir::Matrix &matrix) const;
+  std::string placedRows(const ir::Operand &operand) const;
+  std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
+  void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
   void emitBodyOf(const ir::Op &owner);
-  void inBraces(const std::string &head, llvm::function_ref<void()> body);
   void emitTiles(const ir::Op &op);
   void emitTicket(const ir::Op &op);
   std::string tileCount() const;

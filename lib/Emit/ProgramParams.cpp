@@ -3,11 +3,13 @@
 
 #include "ProgramParams.h"
 
+#include "fagen/Analysis/Access.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/TextNames.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 #include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>
@@ -108,9 +110,12 @@ void ProgramParams::addMaps(const Kernel &kernel) {
       if (!matrix)
         return;
       const Buffer &tensor = tensorOf(*matrix);
-      for (ProgramTensor &known : all)
-        if (known.buffer->param == tensor.param)
-          known.isWritten |= isWriteTo(op) || op.kind == OpKind::FetchTile;
+      for (unsigned i = 0; i < op.operands.size(); ++i)
+        if (const Buffer *const written = op.operands[i].buffer;
+            written && written->space == Space::Global &&
+            (effectOn(op, i) != Effect::Read || op.kind == OpKind::FetchTile))
+          for (ProgramTensor &known : all)
+            known.isWritten |= known.buffer->param == tensorOf(*written).param;
       if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
         params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
@@ -129,7 +134,8 @@ void ProgramParams::addPointers(const Kernel &kernel) {
     walk(role.body, [&](const Op &op) {
       forEachRead(kernel, op, addTensor);
       if (isByAddress(op))
-        addTensor(tensorOf(*globalOf(op)));
+        for (const Operand *const global : globalOperandsOf(op))
+          addTensor(tensorOf(*global->buffer));
     });
 }
 

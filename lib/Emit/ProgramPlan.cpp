@@ -26,6 +26,9 @@ using llvm::json::Array;
 using llvm::json::Object;
 using llvm::json::Value;
 
+/// Bytes of the widest access to a part's row (ops/combine.h).
+static constexpr unsigned kVectorOfParts = 16;
+
 static llvm::StringRef wordOf(ExprKind kind) {
   switch (kind) {
   case ExprKind::Add:
@@ -135,7 +138,8 @@ private:
     text += "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
-    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "");
+    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
+           (tensor.arePlaces ? " places" : "");
   }
 
   /// What the caller promises of integers.
@@ -154,23 +158,43 @@ private:
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
       for (const Role &role : kernel->roles)
         walk(role.body, [&](const Op &op) {
-          if (!isByAddress(op) || tensorOf(*globalOf(op)).param != tensor.param)
+          if (!isByAddress(op))
             return;
           const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
-          most = std::max(most, op.kind == OpKind::StoreLse ? element
-                                : op.kind == OpKind::Store  ? std::min(vector, 2 * element)
-                                                            : vector);
+          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile;
+          for (const Operand *const global : globalOperandsOf(op))
+            if (tensorOf(*global->buffer).param == tensor.param)
+              most = std::max(most, isByVectors                        ? vector
+                                    : Matrix(*global).isVector()       ? element
+                                    : partDimensionOf(*global->buffer) ? int64_t(kVectorOfParts)
+                                                                       : std::min(vector, 2 * element));
         });
     return most;
   }
 
-  /// Whether tickets come from it: it is 0 before and after each launch.
+  /// Whether tickets come from it, or parts of results meet there: it is 0 before and after each launch.
   bool isCounter(const Buffer &tensor) const {
     bool found = false;
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
-      for (const Role &role : kernel->roles)
+      for (const Role &role : kernel->roles) {
         forEach<FetchTileOp>(
             role.body, [&](FetchTileOp<const Op> fetch) { found |= fetch.counter().buffer->param == tensor.param; });
+        forEach<CombineLastOp>(role.body, [&](CombineLastOp<const Op> combine) {
+          found |= tensorOf(*combine.parts().buffer).param == tensor.param;
+        });
+      }
+    return found;
+  }
+
+  /// Whether a launch leaves there which tiles there are, for those after it.
+  bool isPlan(const Buffer &tensor) const {
+    bool found = false;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+      for (const Role &role : kernel->roles)
+        forEach<PlanRowsOp>(role.body, [&](PlanRowsOp<const Op> plan) {
+          for (const Operand *each : {&plan.rows(), &plan.words(), &plan.order(), &plan.count()})
+            found |= each->buffer->param == tensor.param;
+        });
     return found;
   }
 
@@ -190,6 +214,8 @@ private:
     object["declared"] = declaredType(*tensor.buffer);
     if (tensor.isWritten)
       object["written"] = true;
+    if (isPlan(*tensor.buffer))
+      object["workspace"] = true;
     if (isCounter(*tensor.buffer))
       object["zeroed"] = object["restored"] = true;
     if (tensor.buffer->isStrided)

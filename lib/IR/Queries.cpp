@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <fagen/device/tile/layout.h>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -67,7 +69,7 @@ unsigned ir::vectorBytesOf(const Kernel &kernel) {
 
 void ir::tellPart(Op &part, llvm::StringRef what) {
   if (part.has(Attr::About))
-    part.set(Attr::About, (part.text(Attr::About) + ": " + what).str());
+    part.set(Attr::About, (part.text(Attr::About) + what).str());
 }
 
 /// Whether it is a fragment of a tile, which no number that roles hand each other is.
@@ -305,6 +307,28 @@ ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, ConstMask mas
   const Buffer &s = *mask.s().buffer; // of a warp, where it is a fragment
   const WarpGrid warps = s.space == Space::Fragment ? warpGridOf(kernel, role) : WarpGrid{1, 1};
   return {int64_t(s.rows) * warps.rows, int64_t(s.columns) * warps.columns};
+}
+
+/// What the op moves to or from global memory.
+static const Buffer &otherSideOf(const Op &op, const Operand &global) {
+  for (const Operand &operand : op.operands)
+    if (operand.buffer && operand.buffer->space != Space::Global && operand.buffer->type != ElementType::MBarrier)
+      return *operand.buffer;
+  return *global.buffer;
+}
+
+TileShape ir::reachOf(const Kernel &kernel, const Role &role, const Op &op, const Operand &global) {
+  const WarpGrid grid = warpGridOf(kernel, role);
+  if (op.kind == OpKind::StoreNumber)
+    return {1, 1};
+  const Buffer &tile = otherSideOf(op, global);
+  const auto combine = dynCast<CombineLastOp>(op);
+  if (combine || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit) {
+    const bool isOfParts = combine ? &global == &combine->parts() : op.kind == OpKind::StoreMergedSplit;
+    return {int64_t(tile.rows / grid.columns),
+            int64_t(tile.columns) - device::kPartialExtra + (isOfParts ? device::kSplitExtra : 0)};
+  }
+  return {int64_t(tile.rows) * (tile.space == Space::Fragment ? grid.rows : 1), int64_t(tile.columns)};
 }
 
 Expr ir::keysOf(const Kernel &kernel, ConstMask mask) {

@@ -8,6 +8,10 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Views.h"
 
+#include "fagen/IR/Queries.h"
+
+#include <fagen/device/tile/layout.h>
+
 #include <limits>
 
 using namespace fagen;
@@ -220,20 +224,96 @@ static bool isOneElement(const Buffer &tensor) {
   return tensor.shape.size() == 1 && tensor.shape.front() == constant(1);
 }
 
+/// A value a row, as sums of rows are.
+static void verifyColumn(const Op &op, const Buffer &matrix, VerifierState &state) {
+  const bool isColumn = matrix.shape.size() == 1 || (matrix.shape.size() == 2 && matrix.shape[1] == constant(1));
+  if (!isColumn || matrix.type != ElementType::F32)
+    state.defect(op.location, opInfo(op.kind).name + ": %" + matrix.name +
+                                  " is not an f32 for each row: a view (r) -> of a tensor of f32");
+}
+
+/// What warps that share keys, or CTAs that do, leave for who merges them.
+static void verifyParts(const Op &op, const Buffer &parts, const Buffer &partial, VerifierState &state) {
+  const std::string name = opInfo(op.kind).name.str() + ": %" + parts.name;
+  const int64_t columns = int64_t(partial.columns) - device::kPartialExtra + device::kSplitExtra;
+  const std::optional<unsigned> dimension = partDimensionOf(parts);
+  if (!dimension || *dimension != 0 || tensorOf(parts).isStrided || parts.type != ElementType::F32)
+    state.defect(op.location, name + " is not the parts of a result: a view with an index, which is the first index of "
+                                     "a dense tensor of f32, view %part[p] : f32[...] = (r, c) -> %parts[p, ..., c]");
+  else if (parts.shape.size() != 2 || constantOf(state.kernel, parts.shape[1]) != columns)
+    state.defect(op.location, name + " has no rows of " + Twine(columns) + " f32: those of O, then " +
+                                  Twine(device::kSplitExtra) + " for maximum, sum and count");
+}
+
+/// What makes other units of m, where the unit does not say.
+static void verifyFactors(const Op &op, std::initializer_list<Attr> needed, VerifierState &state) {
+  if (op.has(Attr::Unit))
+    return;
+  for (Attr attr : needed)
+    if (!op.has(attr))
+      state.defect(op.location, opInfo(op.kind).name + ": attribute '" + nameOf(attr) + "' is missing: what makes " +
+                                    (attr == Attr::Factor ? "nats" : "exponents of two") + " of maxima");
+}
+
+/// Whether the parts are a tensor of the kernel's own.
+static bool mergesParts(const Op &op) {
+  const auto combine = dynCast<CombineLastOp>(op);
+  return combine && !combine->parts().buffer->shape.empty();
+}
+
+/// Ops that merge what warps or CTAs have found of the same rows, in a kernel with parameters of its own.
+static void verifyMerge(const Op &op, VerifierState &state) {
+  if (const auto store = dynCast<StoreMergedSplitOp>(op)) {
+    verifyParts(op, *store->dst().buffer, *store->partial().buffer, state);
+    if (store->split())
+      state.defect(op.location, "store_merged_split: attribute 'split' is given, but the position of %" +
+                                    store->dst().buffer->name + " says which part it is");
+    return verifyFactors(op, {Attr::Exponent}, state);
+  }
+  const CombineLastOp combine(op);
+  if (const Buffer *const lse = combine.lse().buffer)
+    verifyColumn(op, *lse, state);
+  for (const Operand *const rows : globalOperandsOf(op))
+    if (!(Matrix(*rows).rows() == matrixOf(op).rows()))
+      state.defect(op.location, "combine_last: %" + rows->buffer->name + " has " + Matrix(*rows).rows().str() +
+                                    " rows, %" + combine.o().buffer->name + " has " + matrixOf(op).rows().str() +
+                                    "; they are the same rows");
+  verifyParts(op, *combine.parts().buffer, *combine.partial().buffer, state);
+  if (!(combine.parts().position == constant(0)))
+    state.defect(op.location, "combine_last: it takes all parts, from %" + combine.parts().buffer->name + "[0] on");
+  verifyFactors(op, {Attr::Factor, Attr::Exponent}, state);
+}
+
+/// Whole numbers that a launch stores. The caller promises nothing of them, so nothing may be believed.
+static void verifyNumbers(const Op &op, const Buffer &matrix, VerifierState &state) {
+  const Buffer &tensor = tensorOf(matrix);
+  if (matrix.shape.size() != 1 || (matrix.type != ElementType::U32 && matrix.type != ElementType::I32))
+    state.defect(op.location, "store_number: %" + matrix.name +
+                                  " is not a u32 or an i32 for each row: a tensor of one dimension, or a view (r) ->");
+  else if (tensor.values || tensor.isAscending || tensor.isDistinct || tensor.isConstant)
+    state.defect(op.location, "store_number: %" + tensor.name +
+                                  " has promises of the caller, who does not write it; lets "
+                                  "that read it are held to what they say");
+}
+
 /// Ops with a matrix of global memory, or a counter.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
   const bool isOfColumn = op.kind == OpKind::StoreLse,
              isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
-                          isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::CombineLast;
+                          isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit ||
+                          op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
-  const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine; // whole ones
+  const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine ||
+                           op.kind == OpKind::PlanRows; // whole ones
   if (!matrix || isOfTensors)
     return;
   if (matrix->shape.empty()) {
     if (isMatrixOp && !op.has(Attr::Limit))
       defect("attribute 'limit' is missing");
+    if (op.kind == OpKind::StoreMergedSplit && !op.has(Attr::Split))
+      defect("attribute 'split' is missing");
     if (op.has(Attr::Column))
       defect("attribute 'column' belongs to matrices with a shape; %" + matrix->name + " has none");
     return;
@@ -245,10 +325,12 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (!isMatrixOp)
     return defect("it takes attention's tensors; %" + matrix->name + " is a parameter of this kernel's own");
+  if (op.kind == OpKind::StoreMergedSplit || mergesParts(op))
+    verifyMerge(op, state);
+  if (op.kind == OpKind::StoreNumber)
+    return verifyNumbers(op, *matrix, state);
   if (isOfColumn) {
-    const bool isColumn = matrix->shape.size() == 1 || (matrix->shape.size() == 2 && matrix->shape[1] == constant(1));
-    if (!isColumn || matrix->type != ElementType::F32)
-      defect("%" + matrix->name + " is not an f32 for each row: a view (r) -> of a tensor of f32");
+    verifyColumn(op, *matrix, state);
     if (!op.has(Attr::Factor) && !op.has(Attr::Unit))
       defect("attribute 'factor' is missing: what makes nats of %" + op.operands[1].buffer->name);
   } else if (matrix->shape.size() != 2) {

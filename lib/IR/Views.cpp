@@ -40,12 +40,11 @@ static void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_r
 
 void fagen::ir::forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit) {
   forEachExpr(op, [&](const Expr &expr) { ::forEachRead(kernel, expr, visit); });
-  const Buffer *const matrix = globalOf(op);
-  if (!matrix || !matrix->map)
-    return;
-  for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->map->at), llvm::ArrayRef(matrix->shape)})
-    for (const Expr &expr : list)
-      ::forEachRead(kernel, expr, visit);
+  for (const Operand *const operand : globalOperandsOf(op))
+    if (const Buffer &matrix = *operand->buffer; matrix.map)
+      for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix.map->at), llvm::ArrayRef(matrix.shape)})
+        for (const Expr &expr : list)
+          ::forEachRead(kernel, expr, visit);
 }
 
 Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
@@ -160,11 +159,31 @@ bool fagen::ir::hasEvenRows(const Matrix &matrix) {
   return box && box->pageRows == 0;
 }
 
-const Operand *fagen::ir::globalOperandOf(const Op &op) {
+bool fagen::ir::copiesWholeRows(const Op &copy) {
+  const Matrix matrix = matrixOf(copy);
+  return !matrix.isVector() && hasEvenRows(matrix) && firstColumnOf(copy) == constant(0) &&
+         matrix.columns() == copy.operands.front().buffer->columns.expr();
+}
+
+std::optional<unsigned> fagen::ir::partDimensionOf(const Buffer &view) {
+  if (!view.map || view.map->index.empty())
+    return std::nullopt;
+  const llvm::ArrayRef<Expr> at = view.map->at;
+  const auto *const index = llvm::find(at, variable(view.map->index));
+  return index == at.end() ? std::nullopt : std::optional(unsigned(index - at.begin()));
+}
+
+llvm::SmallVector<const Operand *, 3> fagen::ir::globalOperandsOf(const Op &op) {
+  llvm::SmallVector<const Operand *, 3> found;
   for (const Operand &operand : op.operands)
     if (operand.buffer && operand.buffer->space == Space::Global)
-      return &operand;
-  return nullptr;
+      found.push_back(&operand);
+  return found;
+}
+
+const Operand *fagen::ir::globalOperandOf(const Op &op) {
+  const llvm::SmallVector<const Operand *, 3> all = globalOperandsOf(op);
+  return all.empty() ? nullptr : all.front();
 }
 
 const Buffer *fagen::ir::globalOf(const Op &op) {

@@ -22,8 +22,11 @@ using namespace fagen::ir;
 
 namespace {
 
-/// Whether each row of what it copies lies as far after the one before it.
-bool followsRows(const Op &copy) { return globalOf(copy)->shape.empty() || hasEvenRows(matrixOf(copy)); }
+/// Whether each row of what it copies lies as far after the one before it, in all steps.
+bool followsRows(const Op &copy) {
+  const Operand &source = *globalOperandOf(copy);
+  return source.buffer->shape.empty() || (!source.position && copiesWholeRows(copy));
+}
 
 /// What is known of the copies into a ring.
 struct RingCopies {
@@ -61,9 +64,10 @@ private:
     RingCopies &copies = rings[copy.dst().buffer];
     copies.ops.push_back(copy);
     const CopyIssueOp<> first = copies.ops.front();
+    const bool mayRestart = kernel.roles.size() != 1 || kernel.grid.isPersistent;
     const Expr tile = copy.dst().position * constant(copy.dst().buffer->rows);
     copies.inOrder &= expand(kernel, copy.row()) == expand(kernel, tile) && copy.src().buffer == first.src().buffer &&
-                      copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk && !kernel.hasOwnParams() &&
+                      copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk && !mayRestart &&
                       rowEndOf(*copy) == rowEndOf(*first) && followsRows(*copy);
   }
 

@@ -44,10 +44,12 @@ class Signature:
     def shapes(self, extents, numbers):
         """{name: shape} of all tensors, as these extents and numbers tell; without those that they do not tell."""
         known = dict(numbers)
-        for tensor in self.tensors:
-            for terms, extent in zip(tensor.shape, extents.get(tensor.name, ())):
-                if len(terms) == 1 and isinstance(terms[0], str):
-                    known.setdefault(terms[0], extent)
+        told = [(_tree(terms), extent) for tensor in self.tensors for terms, extent in zip(tensor.shape, extents.get(tensor.name, ()))]
+        for tree, extent in told:
+            if isinstance(tree, str):
+                known.setdefault(tree, extent)
+        while more := dict(filter(None, (_solve(tree, extent, known) for tree, extent in told))):
+            known.update(more)
         found = {}
         for tensor in self.tensors:
             try:
@@ -55,6 +57,45 @@ class Signature:
             except KeyError:  # a number that is missing: the call says which
                 pass
         return found
+
+
+def _tree(terms):
+    """(operation, a, b) of a postfix program, or its only term."""
+    stack = []
+    for term in terms:
+        if term in _OPERATIONS:
+            b, a = stack.pop(), stack.pop()
+            term = (term, a, b)
+        stack.append(term)
+    return stack[0]
+
+
+def _unknown(tree, known):
+    if isinstance(tree, tuple):
+        return _unknown(tree[1], known) + _unknown(tree[2], known)
+    return [tree] if isinstance(tree, str) and tree not in known else []
+
+
+def _terms(tree):
+    return [*_terms(tree[1]), *_terms(tree[2]), tree[0]] if isinstance(tree, tuple) else [tree]
+
+
+def _solve(tree, value, known):
+    """The one number of an extent that is not known, and its value, as the C ABI takes sums, differences and products back; else None."""
+    if len(_unknown(tree, known)) != 1:
+        return None
+    while isinstance(tree, tuple):
+        operation, a, b = tree
+        is_right = bool(_unknown(b, known))
+        other = _value(_terms(a if is_right else b), known)
+        if operation == "mul" and (other in (0, -1) or value % other):
+            return None
+        if operation not in ("add", "sub", "mul"):
+            return None
+        value = {"add": lambda: value - other, "sub": lambda: other - value if is_right else value + other,
+                 "mul": lambda: value // other}[operation]()
+        tree = b if is_right else a
+    return tree, value
 
 
 def _value(terms, known):

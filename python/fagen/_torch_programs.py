@@ -25,7 +25,7 @@ def set_emulator(function):
 
 
 def is_emulated():
-    """Whether programs compute on CPU tensors."""
+    """Whether calls on CPU tensors are computed."""
     return _emulator is not None
 
 
@@ -33,13 +33,7 @@ class Program:
     """A program of a kernel set, called with its tensors and numbers by name. Made by fagen.program."""
 
     def __init__(self, kernels, name):
-        signatures = _programs.signatures_of(tuple(kernels._directories))
-        if name is None and len(signatures) == 1:
-            name, = signatures
-        if name not in signatures:
-            there = ", ".join(signatures) or "none; fagen FILE.fair -o DIR writes one"
-            raise errors.Error(f"{'name says which program' if name is None else f'no program is named {name!r}'}; there are {there}")
-        self.kernels, self.signature = kernels, signatures[name]
+        self.kernels, self.signature = _kernels.program_of(kernels, name)
         self._number = len(_made)
         _made.append(self)
 
@@ -173,7 +167,4 @@ def program(kernels, name=None):
         c = gemm(a=a, b=b)          # c is allocated: its shape follows from theirs
         gemm(a=a, b=b, c=c)
     """
-    if not isinstance(kernels, _kernels.KernelSet):
-        is_ir = str(kernels).endswith(".fair")
-        kernels = _kernels.compile(kernels) if is_ir else _kernels.load(kernels)
     return Program(kernels, name)

@@ -18,6 +18,7 @@ import tvm_ffi
 from tvm_ffi import libinfo
 
 from . import _forms, _jax_arguments, _jax_partitioned, _kernels, _lib, _stats, errors
+from ._jax_programs import program
 
 fallback = "warn"
 _TARGET = "fagen_attention"

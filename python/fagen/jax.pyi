@@ -4,6 +4,7 @@ from typing import Literal, Optional, Tuple, Union, overload
 
 from jax import Array
 
+from ._jax_programs import program as program
 from .torch import _Fallback
 
 fallback: _Fallback

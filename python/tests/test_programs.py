@@ -143,9 +143,9 @@ def test_promises_are_checked_on_the_emulator():
     assert "begin: u32[B + 1] ascending" in str(ragged.signature)
     x, w = torch.randn(140, 64).half(), torch.randn(64, 64).half()
     right = torch.tensor([0, 70, 140], dtype=torch.int32)
-    torch.testing.assert_close(ragged(x=x, w=w, begin=right, B=2, R=70).float(), x.float() @ w.float().T, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(ragged(x=x, w=w, begin=right, R=70).float(), x.float() @ w.float().T, atol=2e-2, rtol=2e-2)
     with pytest.raises(fagen.Error, match=r"begin\[2\] is 70, and begin\[1\] is 140; the program is promised that 'begin' is ascending"):
-        ragged(x=x, w=w, begin=torch.tensor([0, 140, 70], dtype=torch.int32), B=2, R=140)
+        ragged(x=x, w=w, begin=torch.tensor([0, 140, 70], dtype=torch.int32), R=140)
 
 
 def test_numbers_are_finite_and_in_range(tmp_path):

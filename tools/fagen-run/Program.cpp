@@ -28,6 +28,8 @@ Examples:
   fagen-run program scaled.fair --size M=300,N=200 --set factor=0.5 --reference "..."
   fagen-run program ragged.fair --size B=3,T=400,N=64 --fill "begin[b] = 100 * b" --reference "..."
   fagen-run program generated/mine --name gemm --size M=300,N=200,K=128 --reference "..."
+  fagen-run check generated/mine --program gemm --size M=300,N=200,K=128 --reference "..."
+  fagen-run time generated/mine --program gemm --size M=300,N=200,K=128
   fagen-run program plan.json --size M=300 --reference "d[m] = a[m]")";
 
 class ProgramCommand : public Command {
@@ -40,13 +42,17 @@ public:
                    "textual IR (.fair), a plan (JSON), which names its CUDA text, or a kernel set's directory, whose "
                    "table then says how it is launched")
         ->required();
-    app.add_option("--name", name, "which program of the kernel set (default: the only one)");
-    app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
+    app.add_option("--name,--program,--variant", name, "which program of the kernel set (default: the only one)");
+    app.add_option("--size,--shape,--problem,--case", given, "NAME=NUMBER, of each size that the program has")
+        ->delimiter(',');
     app.add_option("--set", numbers, "NAME=NUMBER, of each real number that the program takes")->delimiter(',');
-    app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
-        ->required();
+    app.add_option("--reference", options.reference,
+                   "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"; --time alone needs none");
     app.add_option("--fill", options.fills, "what a buffer of u32 holds: \"begin[b] = 70 * b\"");
     app.add_flag("--time", options.isTimed, "also how long all launches take, on a GPU");
+    app.add_option("--rounds", options.timing.rounds, "turns of each that is timed")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100));
     app.add_option("--cublas", product,
                    "time a product by cuBLAS in turn with them: the sizes of C[m, n] = A[m, k] B[n, k]")
         ->delimiter(',')
@@ -67,6 +73,10 @@ public:
     const bool isIr = path.size() > 5 && path.compare(path.size() - 5, 5, ".fair") == 0;
     if (!isSet && !name.empty())
       throw UserError(fmt::format("--name is of a kernel set's directory; {} is one program", path));
+    if (options.reference.empty() && !options.isTimed)
+      throw UserError(
+          "--reference is required: what the program computes, as \"c[m, n] = a[m, k] * b[n, k]\"; fagen-run "
+          "program --help has examples");
     const TableProgram row = isSet ? TableProgram::load(path, name) : TableProgram();
     const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
     ProgramPlan plan = isSet ? row.plan : ProgramPlan::load(lowered ? lowered->plan() : path);
@@ -94,7 +104,8 @@ public:
             json);
     for (const Failure &failure : report.failures)
       fmt::print(stderr, "{}: {}\n", failure.criterion, failure.message);
-    fmt::print(stderr, "{}: {} on {}\n", report.failures.empty() ? "PASS" : "FAIL", plan.name, runner->name());
+    if (!options.reference.empty() || !report.failures.empty())
+      fmt::print(stderr, "{}: {} on {}\n", report.failures.empty() ? "PASS" : "FAIL", plan.name, runner->name());
     return report.failures.empty() ? kOk : kFailedCheck;
   }
 
@@ -147,7 +158,7 @@ private:
                                     fmt::join(plan.sizeNames(), ", ")));
       values[i] = size->second;
     }
-    ProgramTiming timing;
+    ProgramTiming timing = options.timing;
     timing.productRows = values[0], timing.productColumns = values[1], timing.productLength = values[2];
     return timing;
   }

@@ -111,6 +111,22 @@ std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
   return fmt::format("{}; {} shows what it takes", text, help);
 }
 
+/// The words after `fagen-run`. check and time of a program, a .fair file or one that --program names, are the command
+/// `program`, and that with --time.
+std::vector<std::string> wordsOf(int argc, char **argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const bool isTime = !words.empty() && words.front() == "time", isCheck = !words.empty() && words.front() == "check";
+  const bool isOfProgram = std::any_of(words.begin(), words.end(), [](const std::string &word) {
+    return word.ends_with(".fair") || word == "--program" || word.starts_with("--program=");
+  });
+  if (!isOfProgram || !(isTime || isCheck))
+    return words;
+  words.front() = "program";
+  if (isTime)
+    words.push_back("--time");
+  return words;
+}
+
 int run(int argc, char **argv) {
   CLI::App app("fagen-run: lists, checks and times generated attention kernels", "fagen-run");
   app.set_version_flag("--version", "fagen-run " FAGEN_VERSION);
@@ -127,7 +143,9 @@ int run(int argc, char **argv) {
   }
   checkCommandName(app, argc, argv);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = wordsOf(argc, argv);
+    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() != 0)
       throw UserError(describeMistake(app, error));

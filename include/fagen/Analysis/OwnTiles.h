@@ -15,4 +15,9 @@ bool reachesOwnElements(const ir::Kernel &kernel, const ir::Role &role, const ir
 bool reachApart(const ir::Kernel &kernel, const ir::Role &roleOfA, const ir::Op &a, const ir::Role &roleOfB,
                 const ir::Op &b);
 
+/// Whether CTAs that differ in more than their part reach no row of each other's: each stores its part of rows by
+/// `store`, a store_merged_split, and the last of those that share them merges all parts by `combine`, a combine_last.
+/// Of a kernel with parameters of its own.
+bool areOwnRowsOfParts(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &store, const ir::Op &combine);
+
 } // namespace fagen

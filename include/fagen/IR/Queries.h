@@ -117,6 +117,9 @@ struct TileShape {
   int64_t rows, columns;
 };
 TileShape scoresOf(const Kernel &kernel, const Role &role, ConstMask mask);
+/// How many rows and columns the op reaches of an operand in global memory: those of the tile on the other side, of
+/// which fragments are a warp's, and what warps that share keys leave has the rows once for each of them.
+TileShape reachOf(const Kernel &kernel, const Role &role, const Op &op, const Operand &global);
 /// How many keys a tile has, as the mask says where its own begin: n of `tile * n`. Null where it says no such thing.
 Expr keysOf(const Kernel &kernel, ConstMask mask);
 /// Whole key tiles inside the bounds, never negative: those that all of the rows see whole, those that some row sees.

@@ -52,15 +52,23 @@ struct BoxMap {
 std::optional<BoxMap> boxMapOf(const Matrix &matrix);
 /// Whether each row lies as far after the one before it, from the first to the last.
 bool hasEvenRows(const Matrix &matrix);
+/// Whether a copy takes rows of the whole matrix, of which each lies as far after the one before it.
+bool copiesWholeRows(const Op &copy);
 /// Whether the engine, which knows where the tensor ends, moves nothing beyond the matrix: of a bulk copy or store of a
 /// tile as large as this, in such a matrix. It does not if the two end together, or the tile covers the matrix.
 bool boxEndsWithMatrix(const Op &op, const Buffer &tile);
 /// That the whole tile lies inside the matrix, as a condition: the box then reaches nothing else.
 Expr isBoxInside(const Op &op, const Buffer &tile);
 
-/// Which of the op's operands is in global memory; null where none is.
+/// Of a view whose index counts the parts of a result (store_merged_split): the dimension of its tensor that the index
+/// is by itself; nothing where there is no such view, or no such dimension.
+std::optional<unsigned> partDimensionOf(const Buffer &view);
+
+/// Which of the op's operands is in global memory, the first; null where none is.
 const Operand *globalOperandOf(const Op &op);
 const Buffer *globalOf(const Op &op);
+/// All that are, in order.
+llvm::SmallVector<const Operand *, 3> globalOperandsOf(const Op &op);
 /// Of an op that has one.
 Matrix matrixOf(const Op &op);
 

@@ -126,15 +126,18 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
     [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
      RealEx<"factor", 1>]>; // of m to nats, where the unit does not say
 
+def StoreNumber : Op<"store_number", "one thread of the role stores a whole number to row `row` of dst, which are u32 or i32",
+    [Operand<"dst", Write, [Global]>], [Ex<"row">, Ex<"number">]>;
+
 def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
      Operand<"l", Read, [Fragment]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
 
 def StoreMergedSplit : Op<"store_merged_split",
     "merges the results of the key warps in fixed order: rows below limit of part `split` of dst, unless that is the only "
-    "one",
+    "one; of a view with an index the part at its position",
     [RowsOfWarps<"dst", Write, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Ex<"split">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Ex<"split", 1>, Choice<"unit", RowUnitEnum, 1>, RealEx<"exponent", 1>]>;
 
 def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves zeros there, and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
@@ -147,14 +150,26 @@ def ClassifyTiles : Op<"classify_tiles",
     [Operand<"dst", Write, [Global]>],
     [TestEx<"test">, Ex<"row">, Ex<"key">, Ex<"limit">, TestEx<"seen", 1>, TestEx<"whole", 1>]>;
 
+// A launch before the one that works on the tiles.
+def PlanRows : Op<"plan_rows",
+    "tiles of `tile` rows of sequences one after the other, which follow from their offsets and used lengths: where tile i begins "
+    "in rows, ascending, and where the last one ends; its first key, its keys and the last key of its first row in words; how many "
+    "there are, and their numbers, those that visit the most tiles of `tile_keys` keys first. Other rows have tiles without keys",
+    [Operand<"rows", Write, [Global]>, Operand<"words", Write, [Global]>, Operand<"order", Write, [Global]>,
+     Operand<"count", Write, [Global]>, Operand<"offsets", Read, [Global]>, Operand<"key_offsets", Read, [Global]>,
+     Operand<"used", Read, [Global]>, Operand<"used_keys", Read, [Global]>],
+    [Int<"tile", 8, 1024>, Int<"tile_keys", 8, 1024>, Flag<"causal">, Ex<"total">, Ex<"total_keys">, Ex<"uses">, Ex<"uses_keys">]>;
+
 // Each warp counts itself after what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
 def CombineLast : Op<"combine_last",
     "executed by the last split to arrive, counted for each warp's rows: merges all parts of these rows as combine does; a "
-    "single split is taken from where the key warps left it",
+    "single split is taken from where the key warps left it. The parts of a view with an index are as many as the "
+    "dimension of its tensor that the index counts has",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
+     RealEx<"factor", 1>, RealEx<"exponent", 1>]>; // of m to nats and to exponents of two, where the unit does not say
 
 // Synchronisation and control.
 
@@ -320,6 +335,7 @@ let NeedsFence = InitFence in
 def : SyncOf<MbarrierInit,                          Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<Arrive,                                Threads,     Nothing,       Phases,         Nothing>;
 def : SyncOf<Wait,                                  Threads,     Nothing,       Nothing,        Phases>;
+def : SyncOf<StoreNumber,                           Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<FetchTile,                             Threads,     Nothing,       Nothing,        Counters>;
 def : SyncOf<HandTile,                              Threads,     Nothing,       Tickets,        Nothing>;
 }

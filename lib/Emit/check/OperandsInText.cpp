@@ -37,6 +37,7 @@ bool isOfTiles(ElementType type) {
   case ElementType::F16:
   case ElementType::BF16:
   case ElementType::E4M3:
+  case ElementType::E5M2:
     return true;
   case ElementType::F32:
   case ElementType::U32:
@@ -135,6 +136,37 @@ private:
       needsRows({&vote->x(), &vote->y()});
     else if (const auto store = dynCast<StoreLseOp>(op))
       needsRows({&store->m(), &store->l()});
+    else if (const auto store = dynCast<StorePartialOp>(op))
+      checkPartial(*store);
+    else if (const auto store = dynCast<StoreMergedSplitOp>(op))
+      checkMerged(*store->partial().buffer, nullptr);
+    else if (const auto combine = dynCast<CombineLastOp>(op))
+      checkMerged(*combine->partial().buffer, combine->o().buffer);
+  }
+
+  /// A row for each row of each warp: the warp's columns of O, then pairs of its maximum and sum.
+  void checkPartial(StorePartialOp<const Op> store) {
+    const Buffer &o = *store.o().buffer, &partial = *store.partial().buffer;
+    needs(o, {Held::Accumulator});
+    needsRows({&store.m(), &store.l()});
+    checkMerged(partial, nullptr);
+    const WarpGrid grid = warpGridOf(kernel, role);
+    const unsigned rows = o.rows * grid.rows * grid.columns, columns = o.columns + device::kPartialExtra;
+    lacks(partial.rows != rows || partial.columns != columns, "%" + partial.name + " is " + shapeOf(partial) +
+                                                                  "; warps of role " + role.name + " leave " +
+                                                                  Twine(rows) + " rows of " + Twine(columns) + " f32");
+  }
+
+  void checkMerged(const Buffer &partial, const Buffer *results) {
+    lacks(partial.space != Space::Shared || partial.type != ElementType::F32 || partial.layout != Layout::RowMajor ||
+              partial.isRing || partial.columns <= device::kPartialExtra ||
+              partial.rows % (kBlock * warpGridOf(kernel, role).columns) != 0,
+          "%" + partial.name + " is " + shapeOf(partial) +
+              "; what warps leave of their results is f32 in shared memory, " +
+              "rows of all warps that divide columns, with " + Twine(unsigned(device::kPartialExtra)) +
+              " columns more than O, without a swizzle");
+    lacks(results && results->type != ElementType::F16 && results->type != ElementType::BF16,
+          "merged results are f16 or bf16");
   }
 
   /// The first that is said is kept.
@@ -209,6 +241,7 @@ private:
     needs(dst, {Held::LeftOperand});
     needs(src, {Held::Tile});
     needsSameType(dst, src);
+    lacks(dst.isInQuads && sizeOf(dst.type) != 2, "quads are of 16-bit elements; %" + dst.name + " is " + shapeOf(dst));
     needsRowsOfWarps(src, dst);
     lacks(dst.columns > src.columns, "%" + dst.name + " has more columns than %" + src.name);
   }
@@ -232,8 +265,9 @@ private:
   }
 
   void checkConvert(const Buffer &p, const Buffer &s) {
-    needs(p, {Held::LeftOperand});
+    needs(p, {s.isInQuads ? Held::Accumulator : Held::LeftOperand});
     needs(s, {Held::Accumulator});
+    lacks(s.isInQuads && p.columns != s.columns, "%" + p.name + " and %" + s.name + " differ in columns");
   }
 
   void checkProduct(const Product &product) {
@@ -249,6 +283,8 @@ private:
       lacks(product.sumsOfRight() % instr->k != 0,
             "products sum over a multiple of " + Twine(instr->k) + "; %" + b.name + " is " + shapeOf(b));
     }
+    lacks(widensRight(product) && b.columns % kSliceBytes != 0,
+          "bytes are widened by 32 columns; %" + b.name + " is " + shapeOf(b));
     lacks(functionOf(kernel, product).empty(), kernel.backend + " has no function for form " + toString(product.form) +
                                                    " with accumulate = " + Twine(int(product.accumulates)));
     if (a.space == Space::Shared) {

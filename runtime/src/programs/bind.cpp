@@ -5,9 +5,11 @@
 #include "../error.h"
 #include "../problem.h"
 #include "../words.h"
+#include "solve.h"
 #include "suggest.h"
 #include "tensors.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstring>
@@ -37,6 +39,7 @@ public:
     fagen_status status = checkLists();
     status = status ? status : readNumbers();
     status = status ? status : readTensors();
+    status = status ? status : solveSizes();
     status = status ? status : requireNumbers();
     for (uint32_t i = 0; i < recipe.tensor_count && !status; ++i)
       status = shapeTensor(i);
@@ -168,6 +171,37 @@ private:
           return status;
     }
     return FAGEN_OK;
+  }
+
+  /// Sizes that stand in an extent with others, until nothing more follows. What disagrees is found when tensors are
+  /// shaped.
+  fagen_status solveSizes() {
+    for (bool goesOn = hasUnknown(); goesOn;) {
+      goesOn = false;
+      for (uint32_t i = 0; i < recipe.tensor_count; ++i) {
+        const fagen_named_tensor *const given = bound.tensors[i].given;
+        for (uint32_t d = 0; given && d < given->rank; ++d) {
+          const auto told = solve(tensorAt(recipe, i).extents[d], given->extent[d]);
+          if (!told)
+            continue;
+          if (fagen_status status = learn(told->number, told->value, tensorAt(recipe, i).name, d))
+            return status;
+          goesOn = true;
+        }
+      }
+    }
+    return FAGEN_OK;
+  }
+
+  bool hasUnknown() const {
+    return std::any_of(sources, sources + recipe.number_count, [](const Source &source) { return !source.isKnown; });
+  }
+
+  std::optional<Told> solve(const fagen_expression &extent, int64_t value) const {
+    bool isKnown[FAGEN_MAX_NUMBERS];
+    for (uint32_t i = 0; i < recipe.number_count; ++i)
+      isKnown[i] = sources[i].isKnown;
+    return solveExtent(extent, value, bound.values, {isKnown, recipe.number_count});
   }
 
   fagen_status learn(uint32_t index, int64_t value, const char *tensor, uint32_t dimension) {

@@ -86,8 +86,8 @@ template <class T> struct SplitRow {
 };
 
 /// Merges the parts of a row, which is the warp's. One that saw no key of it has m -inf there: its factor is 0.
-template <int kColumns, int kVectorBytes, RowUnit kUnit, class T>
-__device__ __forceinline__ void combine_row(const AttentionParams &params, const SplitRow<T> &row, ptx::Site site) {
+template <int kColumns, int kVectorBytes, RowUnit kUnit, class Params, class T>
+__device__ __forceinline__ void combine_row(const Params &params, const SplitRow<T> &row, ptx::Site site) {
   constexpr int kParts = kColumns <= 128 ? 16 : 8; // at once: as many as registers hold
   CombinedRow<kColumns> merged;
   for (int part = 0; part < params.splits; part += kParts)
@@ -130,7 +130,8 @@ __device__ __forceinline__ void combine_splits(const AttentionParams &params, lo
 /// what those of all others stored. Between the fences and the count nothing else may stand: what a warp's lanes stored
 /// is handed to the lane that counts by the warp's barrier, and by its fence to whoever reads its count. The last one
 /// leaves 0 in the counter.
-__device__ __forceinline__ bool is_last_split(const AttentionParams &params, unsigned *counter, ptx::Site site) {
+template <class Params>
+__device__ __forceinline__ bool is_last_split(const Params &params, unsigned *counter, ptx::Site site) {
   ptx::warp_barrier(site);
   bool is_last = false;
   if (ptx::lane_index() == 0) {
@@ -144,8 +145,8 @@ __device__ __forceinline__ bool is_last_split(const AttentionParams &params, uns
 }
 
 /// The only part of a row, merged from the key warps' rows; as combine_row would, of which the factors are 1.
-template <int kKeyWarps, int kVectorBytes, RowUnit kUnit, class T, class Partial>
-__device__ __forceinline__ void combine_alone(const AttentionParams &params, const Partial &partial, int tile_row, T *o,
+template <int kKeyWarps, int kVectorBytes, RowUnit kUnit, class Params, class T, class Partial>
+__device__ __forceinline__ void combine_alone(const Params &params, const Partial &partial, int tile_row, T *o,
                                               float *lse, ptx::Site site) {
   constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
   for (int column = 2 * ptx::lane_index(); column < kColumns; column += 64) {
@@ -160,9 +161,9 @@ __device__ __forceinline__ void combine_alone(const AttentionParams &params, con
 
 /// Behind store_merged_split: where all splits of the warp's rows are stored, merges them. `parts`, `o` and `lse` are
 /// row 0, of part 0, from which the row maps (tile/rows.h) lead to the others.
-template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap,
-          class T, class ORowMap, class LseRowMap>
-__device__ __forceinline__ void combine_last(const AttentionParams &params, const Partial &partial, float *parts,
+template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Params, class Partial,
+          class RowMap, class T, class ORowMap, class LseRowMap>
+__device__ __forceinline__ void combine_last(const Params &params, const Partial &partial, float *parts,
                                              const RowMap &rows, T *o, const ORowMap &o_rows, float *lse,
                                              const LseRowMap &lse_rows, int first_row, int limit,
                                              ptx::Site site = ptx::Site::here()) {
@@ -176,8 +177,7 @@ __device__ __forceinline__ void combine_last(const AttentionParams &params, cons
   unsigned *const counter = reinterpret_cast<unsigned *>(parts + row_offset(rows, first) + kCounter);
   if (params.splits > 1 && !is_last_split(params, counter, site))
     return;
-  const long long part_stride =
-      static_cast<long long>(params.batch) * params.heads * params.seq_q * split_columns<kColumns>();
+  const long long stride = part_stride<kColumns>(params);
   for (int row = first; row < end; row += kWarps) {
     T *const o_row = o + row_offset(o_rows, row);
     float *const lse_row = lse == nullptr ? nullptr : lse + row_offset(lse_rows, row);
@@ -185,7 +185,7 @@ __device__ __forceinline__ void combine_last(const AttentionParams &params, cons
       combine_alone<kKeyWarps, kVectorBytes, kUnit>(params, partial, row - first_row, o_row, lse_row, site);
     else
       combine_row<kColumns, kVectorBytes, kUnit>(
-          params, SplitRow<T>{parts + row_offset(rows, row), part_stride, o_row, lse_row}, site);
+          params, SplitRow<T>{parts + row_offset(rows, row), stride, o_row, lse_row}, site);
   }
 }
 

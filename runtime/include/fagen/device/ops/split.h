@@ -92,15 +92,29 @@ __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const Attenti
 /// the exponent of e.
 enum class RowUnit { kScores, kExponents, kNats };
 constexpr RowUnit kOfExponents = RowUnit::kExponents, kOfNats = RowUnit::kNats;
-template <RowUnit kUnit> __device__ __forceinline__ float exponent_factor(const AttentionParams &params) {
+template <RowUnit kUnit, class Params> __device__ __forceinline__ float exponent_factor(const Params &params) {
   return kUnit == RowUnit::kScores ? params.scale_log2 : kUnit == RowUnit::kNats ? kLog2E : 1.0f;
 }
-template <RowUnit kUnit> __device__ __forceinline__ float lse_factor(const AttentionParams &params) {
+template <RowUnit kUnit, class Params> __device__ __forceinline__ float lse_factor(const Params &params) {
   return kUnit == RowUnit::kScores ? params.scale : kUnit == RowUnit::kNats ? 1.0f : kLn2;
 }
 
 /// The f32 of a part's row.
 template <int kHeadDimV> constexpr int split_columns() { return kHeadDimV + static_cast<int>(kSplitExtra); }
+
+/// Parts as kernels with parameters of their own have them, in the place of AttentionParams.
+struct Parts {
+  int splits;       ///< how many there are
+  float scale;      ///< of m to nats
+  float scale_log2; ///< of m to exponents of two
+  long long stride; ///< f32 from a row of a part to the same one of the next
+};
+
+/// F32 from a row of a part to the same one of the next.
+template <int kHeadDimV> __device__ __forceinline__ long long part_stride(const AttentionParams &params) {
+  return static_cast<long long>(params.batch) * params.heads * params.seq_q * split_columns<kHeadDimV>();
+}
+template <int kHeadDimV> __device__ __forceinline__ long long part_stride(const Parts &parts) { return parts.stride; }
 
 /// What all parts take of the workspace.
 template <int kHeadDimV> __device__ __forceinline__ long long split_bytes(const AttentionParams &params) {
@@ -149,8 +163,8 @@ __device__ __forceinline__ void store_split(float *target, const RowMap &rows, c
 
 /// Merges the key warps' rows into a part; row r of the tile is warp r % kWarps's. `target` is row 0, from which `rows`
 /// (tile/rows.h) leads to the others. Nothing where there is only one part: combine_last takes it from where it is.
-template <int kWarps, int kKeyWarps, RowUnit kUnit = RowUnit::kScores, class RowMap, class Partial>
-__device__ __forceinline__ void store_merged_split(const AttentionParams &params, float *target, const RowMap &rows,
+template <int kWarps, int kKeyWarps, RowUnit kUnit = RowUnit::kScores, class Params, class RowMap, class Partial>
+__device__ __forceinline__ void store_merged_split(const Params &params, float *target, const RowMap &rows,
                                                    const Partial &partial, int first_row, int limit,
                                                    ptx::Site site = ptx::Site::here()) {
   constexpr int kTileRows = Partial::kRows / kKeyWarps;

@@ -44,4 +44,9 @@ __device__ __forceinline__ long long row_offset(const PackedRows &rows, int row)
   return query * rows.row_stride + (row - query * rows.heads) * rows.head_stride;
 }
 
+/// Of rows that a function places.
+template <class Map> __device__ __forceinline__ auto row_offset(const Map &rows, int row) -> decltype(rows(row)) {
+  return rows(row);
+}
+
 } // namespace fagen::device
