@@ -6,6 +6,8 @@ import math
 import os
 
 import torch
+from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from . import _kernels, _lib, _torch_programs
 
@@ -30,6 +32,11 @@ def _program(kind, head_dim, causal):
     return _torch_programs.program(_kernel_set(), f"backward_{kind}_d{head_dim}{'_causal' if causal else ''}")
 
 
+def _is_plain(tensor):
+    """Whether it is memory, or stands for that in a graph. What others are made of, as DTensors, has gradients of its own."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) or isinstance(tensor, (FakeTensor, FunctionalTensor))
+
+
 def _runs_on(device):
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) == _GPU
@@ -44,6 +51,8 @@ def _scratch_of_head(q, k):
 def has_program(q, k, v, bshd):
     """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0, and dS of a head within
     the scratch."""
+    if not all(_is_plain(t) for t in (q, k, v)):
+        return False
     if q.dtype not in _TYPES or q.shape[-1] not in _HEAD_DIMS or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))

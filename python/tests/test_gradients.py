@@ -154,6 +154,14 @@ def test_where_no_program_is_pytorch_computes(calls):
     assert_right(found, q, k, v, grad, False, 32 ** -0.5, "bshd")
 
 
+def test_tensors_of_other_kinds_have_gradients_of_their_own():
+    class Other(torch.Tensor):
+        pass
+    q, k, v, _ = drawn("f16", 2, 2, 16, 16, 64)
+    assert _gradients.has_program(q, k, v, True)
+    assert not _gradients.has_program(q.as_subclass(Other), k, v, True)
+
+
 def test_compiled_graphs_have_them_whole(calls):
     q, k, v, grad = drawn("f16", 2, 1, 24, 40, 64)
     attend = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True), fullgraph=True, backend="aot_eager")
