@@ -10,6 +10,7 @@
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <utility>
 
@@ -37,8 +38,23 @@ void fagen::emitTileTypes(IndentedStream &out, llvm::ArrayRef<const Buffer *> sh
            buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
 }
 
+/// Members that allocate-shared put later than where the one before them ends: where patterns of the engine begin.
+static llvm::SmallPtrSet<const Buffer *, 4> membersApart(llvm::ArrayRef<const Buffer *> shared) {
+  constexpr uint64_t kOfMembers = 128;
+  llvm::SmallPtrSet<const Buffer *, 4> apart;
+  uint64_t end = 0;
+  for (const Buffer *buffer : shared) {
+    if (!buffer->overlays && *buffer->offset > end)
+      apart.insert(buffer);
+    end = std::max(end, llvm::alignTo(*buffer->offset + buffer->bytes(), kOfMembers));
+  }
+  return apart;
+}
+
 void fagen::emitStorage(IndentedStream &out, const Kernel &kernel, llvm::ArrayRef<const Buffer *> shared,
                         llvm::StringRef ringType, llvm::function_ref<bool(const Buffer &)> isOfRing) {
+  const llvm::SmallPtrSet<const Buffer *, 4> apart = membersApart(shared);
+  auto member = [&](const Buffer &buffer) { return (apart.contains(&buffer) ? "alignas(1024) " : "") + memberOf(buffer); };
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : shared) {
     if (isOfRing(*buffer))
@@ -49,14 +65,14 @@ void fagen::emitStorage(IndentedStream &out, const Kernel &kernel, llvm::ArrayRe
   if (!rings.empty()) {
     line(out, "\nstruct {} {{", ringType.str());
     for (const Buffer *ring : rings)
-      line(out, "  {}", memberOf(*ring));
+      line(out, "  {}", member(*ring));
     line(out, "}};");
   }
   line(out, "\nstruct SharedStorage {{");
   for (const Buffer *buffer : shared) {
     const bool isInRing = llvm::is_contained(rings, buffer);
     if (!isInRing && !buffer->overlays)
-      line(out, "  {}", memberOf(*buffer));
+      line(out, "  {}", member(*buffer));
     if (!isInRing || buffer != rings.front())
       continue;
     line(out, "{}  {} ring;", overlays.empty() ? "" : "  union {\n  ", ringType.str());

@@ -191,7 +191,7 @@ private:
     const Actor by = guardOf(handover).leftBy;
     const bool isOfLanes = llvm::any_of(site, isByLanes);
     Ops ops;
-    if (needsFence(handover, site))
+    if (needsFence(handover, site, at))
       ops.push_back(makeFence({.kind = FenceKind::AsyncProxy, .location = at.location}));
     if (isOfLanes)
       ops.push_back(makeBarrier(
@@ -207,11 +207,20 @@ private:
     llvm::move(ops, std::back_inserter(after[&at]));
   }
 
-  /// Whether bulk copies follow what lanes did.
-  static bool needsFence(const Handover &handover, const HandoverSite &site) {
-    return handover.isBulk() && llvm::any_of(site, [](const HandoverUse &use) {
-             return isByLanes(use) && !use.isFenced() && use.sync().needsFence == Means::AsyncFence;
+  /// Whether bulk copies follow what lanes did, and no fence of theirs stands between that and the end of the last use.
+  bool needsFence(const Handover &handover, const HandoverSite &site, const Op &at) const {
+    return handover.isBulk() && llvm::any_of(site, [&](const HandoverUse &use) {
+             return isByLanes(use) && !use.isFenced() && use.sync().needsFence == Means::AsyncFence &&
+                    !isFencedUntil(*use.anchor, at);
            });
+  }
+  bool isFencedUntil(const Op &use, const Op &at) const {
+    const OpPlaces::Place &first = places.of(use), &last = places.of(at);
+    if (first.block != last.block || last.index < first.index)
+      return false;
+    const auto begin = first.block->ops.begin();
+    return std::any_of(begin + first.index + 1, begin + last.index + 1,
+                       [](const auto &op) { return syncOf(*op).releases == Means::AsyncFence; });
   }
 
   // Beginnings.

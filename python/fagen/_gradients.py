@@ -6,6 +6,8 @@ import math
 import os
 
 import torch
+from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from . import _kernels, _lib, _torch_programs
 
@@ -30,6 +32,11 @@ def _program(kind, head_dim, causal):
     return _torch_programs.program(_kernel_set(), f"backward_{kind}_d{head_dim}{'_causal' if causal else ''}")
 
 
+def _is_plain(tensor):
+    """Whether it is memory, or stands for that in a graph. What others are made of, as DTensors, has gradients of its own."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) or isinstance(tensor, (FakeTensor, FunctionalTensor))
+
+
 def _runs_on(device):
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) == _GPU
@@ -42,14 +49,16 @@ def _scratch_of_head(q, k):
 
 
 def has_program(q, k, v, bshd):
-    """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0, and dS of the query heads
-    of one K/V head within the scratch."""
+    """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0, and dS of a head within
+    the scratch."""
+    if not all(_is_plain(t) for t in (q, k, v)):
+        return False
     if q.dtype not in _TYPES or q.shape[-1] not in _HEAD_DIMS or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     if 0 in (q.numel(), k.numel()) or max(q.shape[2], k.shape[2]) > _MOST_ROWS or q.shape[1] > _MOST_HEADS or q.shape[0] > _MOST_ROWS:
         return False
-    return q.shape[1] // k.shape[1] * _scratch_of_head(q, k) <= _MOST_SCRATCH
+    return _scratch_of_head(q, k) <= _MOST_SCRATCH
 
 
 def _heads_first(tensor, bshd):
@@ -75,25 +84,36 @@ def _like(tensor):
     return same if same.stride(-1) == 1 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
-def _pieces(batch, kv_heads, scratch):
-    """(batches, heads) of K/V that a launch takes, of `scratch` bytes for each head of a batch."""
+def _pieces(batch, kv_heads, group, scratch):
+    """(batches, heads of K/V, query heads of each) that a launch takes, of `scratch` bytes for each query head of a batch."""
     most = max(1, _MOST_SCRATCH // scratch)
-    heads = min(kv_heads, most)
-    return min(batch, max(1, most // heads)), heads
+    if most < group:
+        return 1, 1, max(part for part in range(1, most + 1) if group % part == 0)
+    heads = min(kv_heads, most // group)
+    return min(batch, max(1, most // group // heads)), heads, group
 
 
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     """Gradients of q, k and v, laid out as these are, from that of O. lse: [batch, heads, rows], natural logarithms."""
-    program = _program(_TYPES[q.dtype], q.shape[-1], bool(causal))
     results = [_like(t) for t in (q, k, v)]
     grad, q, k, v, o = (_for_boxes(_heads_first(t, bshd)) for t in (grad.to(q.dtype), q, k, v, o))
-    lse, (dq, dk, dv) = _for_boxes(lse), (_heads_first(t, bshd) for t in results)
+    dq, dk, dv = (_heads_first(t, bshd) for t in results)
     group = q.shape[1] // k.shape[1]
-    batches, heads = _pieces(k.shape[0], k.shape[1], group * _scratch_of_head(q, k))
+    batches, heads, part = _pieces(k.shape[0], k.shape[1], group, _scratch_of_head(q, k))
+    parts = group // part
+    # A group that is taken in parts has sums of each, which are added in order.
+    sums = [t if parts == 1 else t.new_empty((parts, *t.shape)) for t in (dk, dv)]
+    run = functools.partial(_program(_TYPES[q.dtype], q.shape[-1], bool(causal)), scale=scale, scale_log2=scale * math.log2(math.e))
+    lse = _for_boxes(lse)
     for b in range(0, k.shape[0], batches):
         for h in range(0, k.shape[1], heads):
             kv = (slice(b, b + batches), slice(h, h + heads))
-            of_q = (kv[0], slice(h * group, (h + heads) * group))
-            program(o=o[of_q], dout=grad[of_q], lse=lse[of_q], q=q[of_q], k=k[kv], v=v[kv], dq=dq[of_q], dk=dk[kv], dv=dv[kv],
-                    scale=scale, scale_log2=scale * math.log2(math.e))
+            for p in range(parts):
+                first = h * group + p * part
+                rows = (kv[0], slice(first, first + heads * part))
+                of_k, of_v = (t if parts == 1 else t[p] for t in sums)
+                run(o=o[rows], dout=grad[rows], lse=lse[rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows], dk=of_k[kv], dv=of_v[kv])
+    if parts > 1:
+        for result, each in zip((dk, dv), sums):
+            result.copy_(each.sum(0, dtype=torch.float32))
     return tuple(results)

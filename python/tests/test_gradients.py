@@ -134,7 +134,13 @@ def test_scratch_is_bounded(calls, monkeypatch):
         found = gradients(q, k, v, grad)
         assert all(torch.equal(a, b) for a, b in zip(found, wanted))
         assert [shape[:2] for _, shape, _ in calls] == launches
-    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", one - 1)
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", one - 1)  # of a group each head by itself: sums are rounded once more
+    calls.clear()
+    parts = gradients(q, k, v, grad)
+    assert [shape[:2] for _, shape, _ in calls] == [(1, 1)] * 12
+    assert torch.equal(parts[0], wanted[0])
+    assert_right(parts, q, k, v, grad, False, 64 ** -0.5, "bshd")
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", one // 2 - 1)
     calls.clear()
     assert not _gradients.has_program(q, k, v, True)
     gradients(q, k, v, grad)
@@ -146,6 +152,14 @@ def test_where_no_program_is_pytorch_computes(calls):
     found = gradients(q, k, v, grad, fallback="torch")
     assert not calls
     assert_right(found, q, k, v, grad, False, 32 ** -0.5, "bshd")
+
+
+def test_tensors_of_other_kinds_have_gradients_of_their_own():
+    class Other(torch.Tensor):
+        pass
+    q, k, v, _ = drawn("f16", 2, 2, 16, 16, 64)
+    assert _gradients.has_program(q, k, v, True)
+    assert not _gradients.has_program(q.as_subclass(Other), k, v, True)
 
 
 def test_compiled_graphs_have_them_whole(calls):
