@@ -86,6 +86,9 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::StoreNumber:
     headers.insert("ptx/global.h");
     break;
+  case OpKind::AwaitLaunches:
+    headers.insert("ptx/launches.h");
+    break;
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     headers.insert("ops/combine.h");
@@ -323,6 +326,9 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
       line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
       line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());
     }
+    if (awaitsLaunchesAtItsHead(kernel))
+      line(out, "// Before lets, which may read what launches before wrote.\nptx::await_launches();\n"
+                "ptx::release_launches();");
     emitter.emitFixedLets();
     if (!kernel.grid.isPersistent)
       emitter.emitTile();
