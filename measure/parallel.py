@@ -6,8 +6,8 @@
 A process for each GPU, over NCCL without NVLink multicast. Each phase has processes and a time limit of its own (--limit seconds for
 all, 470), and writes DIR/parallel_PHASE.json after each result: what was measured before a phase is stopped is there.
 
-right: against float64 on one GPU. time: the same global problem on one GPU and on all, by schemes in turn; a sample is the slowest
-rank's, all are kept; `tflops` is of the median. peers: PyTorch's context_parallel by its backends, and ring-flash-attn's zigzag over
+right: against float64 on one GPU. time: the same global problem on one GPU and on all, by schemes in turn; a sample is a call's share of four
+in a row on the slowest rank, all are kept; `tflops` is of the median. `... one at a time` has samples of one call, the host's start of it among them. peers: PyTorch's context_parallel by its backends, and ring-flash-attn's zigzag over
 flash-attn 3 where both are installed, or in archives (wheels, .tar.xz) that --unpack names. graph: a call captured and replayed. copies: a
 ring by copy engines beside one by NCCL. failure: a rank that ends, and how long the others take to say so. gradients_right and gradients
 (measure/parallel_gradients.py): gradients against float64, and forward with backward timed as `time` and `peers` do. Two GPUs, with gradients alone:
@@ -31,6 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIMITS = {"right": 120, "time": 190, "copies": 70, "peers": 100, "graph": 60, "failure": 40, "gradients_right": 150, "gradients": 300}
 FIRST = "right,time,copies,peers,graph,failure"
 HEADS, KV_HEADS, WIDTH, ROUNDS = 16, 16, 128, 7
+IN_A_ROW = 4  # calls of a sample, as a training step or a model's layers follow each other
 DEVICE = "cuda"
 
 
@@ -230,23 +231,25 @@ def right(options, results):
                     results.add(case=name, rows=rows, keys=keys, kv_heads=kv_heads, dtype=str(dtype), scheme=scheme, mesh=shape, unsupported=str(error))
 
 
-def took(call):
-    """Milliseconds of a call on this rank."""
+def took(call, in_a_row):
+    """Milliseconds of a call on this rank, of so many in a row."""
     import torch
     if DEVICE == "cpu":
         began = time.perf_counter()
-        call()
-        return 1000 * (time.perf_counter() - began)
+        for _ in range(in_a_row):
+            call()
+        return 1000 * (time.perf_counter() - began) / in_a_row
     torch.cuda.synchronize()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
-    call()
+    for _ in range(in_a_row):
+        call()
     end.record()
     torch.cuda.synchronize()
-    return begin.elapsed_time(end)
+    return begin.elapsed_time(end) / in_a_row
 
 
-def timed(calls, rounds=None):
+def timed(calls, rounds=None, in_a_row=IN_A_ROW):
     """{name: [milliseconds of the slowest rank]}: calls take turns; all ranks begin together."""
     import torch
     import torch.distributed as dist
@@ -256,7 +259,7 @@ def timed(calls, rounds=None):
     for _ in range(ROUNDS if rounds is None else rounds):
         for name, call in calls.items():
             dist.barrier()
-            taken = torch.tensor([took(call)], device=DEVICE)
+            taken = torch.tensor([took(call, in_a_row)], device=DEVICE)
             dist.all_reduce(taken, dist.ReduceOp.MAX)
             samples[name].append(float(taken))
     return samples
@@ -330,13 +333,16 @@ def times(options, results):
         for causal in (True, False):
             q, k, v = draw(rows, rows, HEADS, KV_HEADS, torch.bfloat16)
             o = torch.empty_like(q)
-            one = timed({"one GPU": lambda: fagen.attention(q, k, v, causal=causal, out=o, fallback="torch" if options.cpu else "error")}, 5 if rows <= 65536 else 3)
+            alone = {"one GPU": lambda: fagen.attention(q, k, v, causal=causal, out=o, fallback="torch" if options.cpu else "error")}
+            one, single = timed(alone, 5 if rows <= 65536 else 3), timed(alone, 3, 1)
             base = statistics.median(one["one GPU"])
             report(results, one, rows, causal, "one")
+            report(results, single, rows, causal, "one, one at a time")
             calls = ways_of(options, q, k, v, causal)
-            del q, k, v, o
+            del q, k, v, o, alone
             samples = timed(calls)
             report(results, samples, rows, causal, "fagen", {name: peak_of(call) for name, call in calls.items()}, base)
+            report(results, timed(calls, 3, 1), rows, causal, "fagen, one at a time", base=statistics.median(single["one GPU"]))
             if rows == 65536 and not options.cpu:
                 profiled(results, calls["ring"], f"ring, causal={causal}")
                 profiled(results, calls["ulysses, 2 chunks"], f"ulysses, causal={causal}")

@@ -36,11 +36,15 @@ def unpack(wheel, folder):
 def compile_sets(package, nvcc, archs, output):
     """Each set of ready.txt with its machine code; a line each, for it takes minutes."""
     with open(os.path.join(package, "kernels", "ready.txt"), encoding="utf-8") as file:
-        specs = dict.fromkeys(line.split()[1] for line in file if not line.startswith("#"))
-    for count, spec in enumerate(specs):
-        print(f"[{count + 1}/{len(specs)}] {spec} for {archs}", file=sys.stderr, flush=True)
-        subprocess.run([os.path.join(package, "bin", "fagen"), os.path.join(package, "specs", spec), "-o", output, f"--cubins={archs}",
-                        f"--nvcc={nvcc}"], check=True, stdout=subprocess.DEVNULL)
+        lines = [line.split() for line in file if not line.startswith("#")]
+    sets = {}
+    for name, spec in lines:
+        sets.setdefault(name, []).append(os.path.join(package, "specs", spec))
+    for count, (name, specs) in enumerate(sets.items()):
+        print(f"[{count + 1}/{len(sets)}] {name} for {archs}", file=sys.stderr, flush=True)
+        programs = [f"--set={name}"] if specs[0].endswith(".fair") else []
+        subprocess.run([os.path.join(package, "bin", "fagen"), *specs, *programs, "-o", output, f"--cubins={archs}", f"--nvcc={nvcc}"],
+                       check=True, stdout=subprocess.DEVNULL)
     for name in ("ready.txt", "stamp.txt"):
         with open(os.path.join(package, "kernels", name), encoding="utf-8") as source:
             with open(os.path.join(output, name), "w", encoding="utf-8") as target:

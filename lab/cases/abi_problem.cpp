@@ -7,11 +7,25 @@
 
 namespace fagen::lab {
 
+/// Of bytes: what is off by an element, so that 4 bytes are not aligned, is off by two.
+static Placement placeKeys(const Case &c, int64_t columns, Tensor which) {
+  const std::array<int64_t, 4> sizes = {c.shape.batch, c.shape.kvHeads, c.shape.seqKv, columns};
+  const bool isOff = c.layout == Layout::Odd || c.layout == Layout::Offset;
+  if (c.kv == KvDType::Same || !isOff)
+    return placeTensor(c.layout, sizes, which);
+  Placement place = placeTensor(c.layout, {sizes[0], sizes[1], sizes[2], columns / 2}, which);
+  place.sizes = sizes;
+  place.baseOffset *= 2;
+  for (int64_t &stride : place.strides)
+    stride *= 2;
+  return place;
+}
+
 Placements::Placements(const Case &c) {
   const Shape &s = c.shape;
   q = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimQK}, kQ);
-  k = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimQK}, kK);
-  v = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimV}, kV);
+  k = placeKeys(c, s.headDimQK, kK);
+  v = placeKeys(c, s.headDimV, kV);
   o = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimV}, kO);
   lse = placeLse(c.layout, {s.batch, s.heads, s.seqQ});
 }
@@ -21,6 +35,7 @@ fagen_problem describeProblem(const Case &c, const Placements &places) {
   const Shape &s = c.shape;
   problem.pass = FAGEN_PASS_FORWARD;
   problem.dtype = c.dtype == DType::F16 ? FAGEN_DTYPE_F16 : FAGEN_DTYPE_BF16;
+  problem.kv_dtype = c.kv == KvDType::E4M3 ? FAGEN_DTYPE_E4M3 : c.kv == KvDType::E5M2 ? FAGEN_DTYPE_E5M2 : 0;
   if (c.arguments) {
     problem.form = c.arguments->form->name.c_str();
     problem.args = c.arguments->args.data();

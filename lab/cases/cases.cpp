@@ -46,6 +46,10 @@ std::string formatCase(const Case &c) {
   std::string text = formatShape(c.shape);
   if (c.dtype != DType::F16)
     text += fmt::format(" dtype={}", nameOf(c.dtype));
+  if (c.kv != KvDType::Same)
+    text += fmt::format(" kv={}", nameOf(c.kv));
+  if (c.kvValues != KvDType::Same)
+    text += fmt::format(" kv_values={}", nameOf(c.kvValues));
   if (c.halfAccum)
     text += " accum=f16";
   if (c.mask != Mask::None)
@@ -107,6 +111,10 @@ static void setArgument(Case &c, const std::string &name, const std::string &val
 static void setCaseKey(Case &c, std::string_view key, const std::string &value) {
   if (key == "dtype")
     c.dtype = parseDType(value);
+  else if (key == "kv")
+    c.kv = parseKvDType(value);
+  else if (key == "kv_values")
+    c.kvValues = parseKvDType(value);
   else if (key == "accum" && (value == "f32" || value == "f16"))
     c.halfAccum = value == "f16";
   else if (key == "mask")
@@ -126,9 +134,10 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
   else if (key == "lse" && (value == "on" || value == "off"))
     c.lse = value == "on";
   else
-    throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, accum=f32|f16, mask, inputs, layout, "
-                                "scale, form, arg.NAME, scalars=host|device, lse=on|off",
-                                key, value));
+    throw UserError(fmt::format(
+        "unknown setting '{}={}' of a case; known: dtype, kv=same|e4m3|e5m2, kv_values=same|e4m3|e5m2, accum=f32|f16, mask, inputs, layout, "
+        "scale, form, arg.NAME, scalars=host|device, lse=on|off",
+        key, value));
 }
 
 Case parseCase(std::string_view text) {

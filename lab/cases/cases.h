@@ -42,6 +42,8 @@ struct FormInputs;
 struct Case {
   Shape shape;
   DType dtype = DType::F16;
+  KvDType kv = KvDType::Same;
+  KvDType kvValues = KvDType::Same; ///< K and V of 16 bits hold values of such bytes
   bool halfAccum = false; ///< of a kernel whose products accumulate in f16: it is judged by what those explain
   Mask mask = Mask::None;
   Inputs inputs = Inputs::Normal;
@@ -58,8 +60,8 @@ struct Case {
   bool operator==(const Case &) const = default;
 };
 
-/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]
-/// [form=TEXT] [arg.NAME=X] [arg.NAME=RULE] [scalars=host]`; what equals the default is left out.
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [kv=same] [kv_values=same] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X]
+/// [lse=off] [form=TEXT] [arg.NAME=X] [arg.NAME=RULE] [scalars=host]`; what equals the default is left out.
 /// parseCase(formatCase(c)) == c, but for what withForm() made.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);

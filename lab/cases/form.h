@@ -18,7 +18,7 @@ namespace fagen::lab {
 /// The programs of a form, postfix texts as fagen/Form/Postfix.h has them; an absent one is empty.
 struct FormTexts {
   std::vector<std::pair<std::string, std::string>> lets; ///< name and program, in order
-  std::string score, mask, sink;
+  std::string score, mask, sink, vScale;
   std::set<std::string> reals; ///< params that are f32, or hold floating-point elements
 };
 

@@ -141,6 +141,7 @@ template <typename Word> std::optional<int64_t> Image<Word>::firstForeignWord() 
   return std::nullopt;
 }
 
+template class Image<uint8_t>;
 template class Image<uint16_t>;
 template class Image<uint32_t>;
 

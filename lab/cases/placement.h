@@ -42,7 +42,11 @@ constexpr uint16_t kPoison16 = 0x7fa5; ///< a NaN of both formats that no conver
 constexpr uint32_t kPoison32 = 0x7fa57fa5;
 constexpr int64_t kGuardBytes = 4096; ///< before the first and after the last element
 
-template <typename Word> constexpr Word kPoison = sizeof(Word) == 2 ? Word(kPoison16) : Word(kPoison32);
+/// Of bytes 0x7f: NaN in each of their formats.
+template <typename Word>
+constexpr Word kPoison = sizeof(Word) == 1   ? Word(0x7f)
+                         : sizeof(Word) == 2 ? Word(kPoison16)
+                                             : Word(kPoison32);
 
 /// The host's image of an allocation: guard, tensor, guard. Batches that lie gigabytes apart have a window each;
 /// memory between windows has no image.
@@ -77,6 +81,7 @@ private:
   std::vector<Window> windowList;
 };
 
+extern template class Image<uint8_t>;
 extern template class Image<uint16_t>;
 extern template class Image<uint32_t>;
 

@@ -22,6 +22,17 @@ DType parseDType(std::string_view text) {
   throw UserError(fmt::format("unknown dtype '{}'; f16 and bf16 are known", text));
 }
 
+std::string_view nameOf(KvDType dtype) {
+  return dtype == KvDType::E4M3 ? "e4m3" : dtype == KvDType::E5M2 ? "e5m2" : "same";
+}
+
+KvDType parseKvDType(std::string_view text) {
+  for (const KvDType dtype : {KvDType::Same, KvDType::E4M3, KvDType::E5M2})
+    if (text == nameOf(dtype))
+      return dtype;
+  throw UserError(fmt::format("unknown kv '{}'; K and V are of e4m3, e5m2 or the same as Q", text));
+}
+
 Mask parseMask(std::string_view text) {
   if (text == "none")
     return Mask::None;

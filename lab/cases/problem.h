@@ -14,9 +14,14 @@ namespace fagen::lab {
 
 enum class Mask : int { None = 0, Causal = 1 };
 
+/// Elements of K and V, where they are not those of Q and O.
+enum class KvDType : int { Same, E4M3, E5M2 };
+
 std::string_view nameOf(DType dtype);
+std::string_view nameOf(KvDType dtype);
 std::string_view nameOf(Mask mask);
 DType parseDType(std::string_view text);
+KvDType parseKvDType(std::string_view text);
 Mask parseMask(std::string_view text);
 
 struct Shape {

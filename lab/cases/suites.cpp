@@ -25,6 +25,7 @@ public:
     Case c;
     c.shape = {batch, heads.heads, heads.kvHeads, lengths.seqQ, lengths.seqKv, group.headDimQK, group.headDimV};
     c.dtype = group.dtype;
+    c.kv = group.kv;
     c.halfAccum = group.halfAccum;
     c.mask = group.mask;
     c.form = group.form;

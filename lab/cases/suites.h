@@ -18,8 +18,9 @@ struct ProblemGroup {
   bool lse = true;                             ///< false: they write none, so no case asks for it
   bool halfAccum = false;                      ///< their products accumulate in f16
   std::string form = {};                       ///< its text, in the mask's place
+  KvDType kv = KvDType::Same;
 
-  auto key() const { return std::make_tuple(dtype, halfAccum, headDimQK, headDimV, mask, form, lse); }
+  auto key() const { return std::make_tuple(dtype, kv, halfAccum, headDimQK, headDimV, mask, form, lse); }
 };
 
 /// Of a form, whose reference is interpreted on the CPU, the suites have fewer batches and shorter lengths; some of

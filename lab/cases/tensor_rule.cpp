@@ -105,11 +105,14 @@ private:
   }
 
   void runs() {
-    const std::vector<double> given = numbers(3, 3);
+    const std::vector<double> given = numbers(3, 4);
     if (!(given[1] >= 1) || given[1] != std::floor(given[1]))
       fail(fmt::format("runs have a length of 1 or more, not {}", given[1]));
-    for (size_t i = 0; i < tensor.values.size(); ++i)
-      tensor.values[i] = given[0] + given[2] * std::floor(double(int64_t(i) % tensor.extents.back()) / given[1]);
+    const double later = given.size() > 3 ? given[3] : 0;
+    for (int64_t i = 0; i < int64_t(tensor.values.size()); ++i) {
+      const double at = double(i % tensor.extents.back()) - later * double(i / tensor.extents.back());
+      tensor.values[size_t(i)] = given[0] + given[2] * std::floor(at / given[1]);
+    }
   }
 
   /// Of a block the first element's draw counts.

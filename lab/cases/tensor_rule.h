@@ -6,6 +6,8 @@
 //   ramp:X:STEP           X, X + STEP, X + 2 STEP, ... along the last index
 //   ramp:X:STEP:STEP...   the same along all of them, a step for each index, the first index first
 //   runs:X:LENGTH:STEP    LENGTH elements of X along the last index, as many of X + STEP, ...
+//   runs:X:LENGTH:STEP:LATER
+//                         the same, and each row of the last index is LATER elements later than the row before it
 //   spread:LOW:HIGH       drawn by the seed between these two, both of them included
 //   spread:LOW:HIGH:COLUMNS, spread:LOW:HIGH:ROWS:COLUMNS
 //                         the same for runs of the last index, or blocks of the last two, that share a number

@@ -81,7 +81,8 @@ public:
           std::find(options.variants.begin(), options.variants.end(), row->variant) == options.variants.end())
         continue;
       const Case c = caseOfRow(set, *row);
-      const ProblemGroup group{c.dtype, c.mask, c.shape.headDimQK, c.shape.headDimV, {}, c.lse, c.halfAccum, c.form};
+      const ProblemGroup group{c.dtype, c.mask, c.shape.headDimQK, c.shape.headDimV, {}, c.lse, c.halfAccum,
+                               c.form,  c.kv};
       auto &entry = groups.try_emplace(group.key(), group, std::vector<Candidate>()).first->second;
       entry.first.tiles.insert({row->tile_rows, row->tile_keys});
       entry.second.push_back({&set, row});
@@ -120,7 +121,7 @@ private:
       for (Case c : cases) {
         if (impliesForm(c))
           c.form = group.form;
-        if (std::make_tuple(c.dtype, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.form,
+        if (std::make_tuple(c.dtype, c.kv, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.form,
                             c.lse || group.lse) == key)
           jobs.push_back({c, candidates});
       }
@@ -131,8 +132,9 @@ private:
         std::rotate(jobs.begin() + firstOfGroup, jobs.begin() + firstSteady, jobs.end());
     }
     if (jobs.empty())
-      throw UserError("no case fits a variant: dtype, accum, mask or form, and head_dim of the case must be those of a "
-                      "variant, and LSE asks for lse = on");
+      throw UserError(
+          "no case fits a variant: dtype, kv, accum, mask or form, and head_dim of the case must be those of a "
+          "variant, and LSE asks for lse = on");
     std::vector<Job> mine;
     for (size_t i = options.part - 1; i < jobs.size(); i += options.parts)
       mine.push_back(jobs[i]);

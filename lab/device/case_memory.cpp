@@ -6,17 +6,48 @@
 
 namespace fagen::lab {
 
+template <typename Word> static void placeWords(DeviceTensor<Word> &tensor, const std::vector<Word> &dense) {
+  tensor.image.poison();
+  tensor.image.scatter(dense);
+  tensor.upload();
+}
+
+template <typename Word>
+static void checkWords(const char *name, DeviceTensor<Word> &tensor, const std::vector<Word> &dense,
+                       std::vector<Failure> &failures) {
+  tensor.download();
+  if (tensor.image.collect() != dense)
+    failures.push_back({"input", fmt::format("{} was changed", name)});
+  CaseMemory::checkGuards(name, tensor, failures);
+}
+
+KeyTensor::KeyTensor(TestDevice &device, const Placement &place, const Case &c) : testCase(c) {
+  if (c.kv == KvDType::Same)
+    words = std::make_unique<DeviceTensor<uint16_t>>(device, place);
+  else
+    bytes = std::make_unique<DeviceTensor<uint8_t>>(device, place);
+}
+
+void KeyTensor::place(const std::vector<uint16_t> &dense) {
+  words ? placeWords(*words, dense) : placeWords(*bytes, bytesOf(testCase, dense));
+}
+
+void KeyTensor::checkInput(const char *name, const std::vector<uint16_t> &dense, std::vector<Failure> &failures) {
+  words ? checkWords(name, *words, dense, failures) : checkWords(name, *bytes, bytesOf(testCase, dense), failures);
+}
+
+void *KeyTensor::base() const { return words ? words->base() : bytes->base(); }
+
+MemoryView KeyTensor::view(const char *name) const {
+  return words ? words->view(name, false) : bytes->view(name, false);
+}
+
 CaseMemory::CaseMemory(TestDevice &device, const Case &c, const DenseInputs &inputs)
-    : testCase(c), places(c), q(device, places.q), k(device, places.k), v(device, places.v), o(device, places.o),
+    : testCase(c), places(c), q(device, places.q), k(device, places.k, c), v(device, places.v, c), o(device, places.o),
       lse(device, places.lse), form(device, c.arguments) {
-  auto place = [](DeviceTensor<uint16_t> &tensor, const std::vector<uint16_t> &dense) {
-    tensor.image.poison();
-    tensor.image.scatter(dense);
-    tensor.upload();
-  };
-  place(q, inputs.q);
-  place(k, inputs.k);
-  place(v, inputs.v);
+  placeWords(q, inputs.q);
+  k.place(inputs.k);
+  v.place(inputs.v);
 }
 
 Launch CaseMemory::launchOf(const KernelSet &set, const fagen_row &row, int attempt) const {
@@ -33,7 +64,7 @@ Launch CaseMemory::launchOf(const KernelSet &set, const fagen_row &row, int atte
   launch.tensors.v = nullKv ? nullptr : v.base();
   launch.tensors.o = o.base();
   launch.tensors.lse = testCase.lse ? static_cast<float *>(lse.base()) : nullptr;
-  launch.memory = {q.view("Q", false), k.view("K", false), v.view("V", false), o.view("O", true)};
+  launch.memory = {q.view("Q", false), k.view("K"), v.view("V"), o.view("O", true)};
   if (testCase.lse)
     launch.memory.push_back(lse.view("LSE", true));
   form.addTo(launch);
@@ -41,15 +72,9 @@ Launch CaseMemory::launchOf(const KernelSet &set, const fagen_row &row, int atte
 }
 
 void CaseMemory::checkInputs(const DenseInputs &inputs, std::vector<Failure> &failures) {
-  auto check = [&](const char *name, DeviceTensor<uint16_t> &tensor, const std::vector<uint16_t> &dense) {
-    tensor.download();
-    if (tensor.image.collect() != dense)
-      failures.push_back({"input", fmt::format("{} was changed", name)});
-    checkGuards(name, tensor, failures);
-  };
-  check("Q", q, inputs.q);
-  check("K", k, inputs.k);
-  check("V", v, inputs.v);
+  checkWords("Q", q, inputs.q, failures);
+  k.checkInput("K", inputs.k, failures);
+  v.checkInput("V", inputs.v, failures);
   form.checkUnchanged(failures);
 }
 

@@ -8,6 +8,7 @@
 #include "lab/reference/reference.h"
 
 #include <fmt/format.h>
+#include <memory>
 
 namespace fagen::lab {
 
@@ -40,6 +41,21 @@ template <typename Word> struct DeviceTensor {
   TestDevice &device;
 };
 
+/// K or V: of 16 bits, or where the case says so of bytes.
+class KeyTensor {
+public:
+  KeyTensor(TestDevice &device, const Placement &place, const Case &c);
+  void place(const std::vector<uint16_t> &dense);
+  void checkInput(const char *name, const std::vector<uint16_t> &dense, std::vector<Failure> &failures);
+  void *base() const;
+  MemoryView view(const char *name) const;
+
+private:
+  const Case &testCase;
+  std::unique_ptr<DeviceTensor<uint16_t>> words; ///< one of the two
+  std::unique_ptr<DeviceTensor<uint8_t>> bytes;
+};
+
 /// The tensors of one case on the device; inputs are in place once constructed.
 class CaseMemory {
 public:
@@ -58,7 +74,9 @@ public:
 
   const Case &testCase;
   Placements places;
-  DeviceTensor<uint16_t> q, k, v, o;
+  DeviceTensor<uint16_t> q;
+  KeyTensor k, v;
+  DeviceTensor<uint16_t> o;
   DeviceTensor<uint32_t> lse;
   FormOnDevice form;
 };

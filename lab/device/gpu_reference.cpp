@@ -93,6 +93,8 @@ Reference GpuReference::computeHere(const Case &c, const DenseInputs &inputs) {
   if (std::max(s.headDimQK, s.headDimV) > kMaxColumns || s.rows() > INT32_MAX)
     throw UserError(fmt::format("the GPU reference takes at most head_dim {} and 2^31 - 1 query rows", kMaxColumns));
   const std::optional<BoundForm> form = boundForm(c);
+  if (form && form->programs().view.vScale.size != 0)
+    return CpuReference().compute(c, inputs);
   if (form && (form->programs().depth > kMostValues || form->programs().lets.size() > kMostLets))
     return CpuReference().compute(c, inputs);
   Reference reference = emptyReference(c);

@@ -41,13 +41,16 @@ MaskChoice chooseMask(const std::vector<std::unique_ptr<KernelSet>> &sets, const
   return {Mask::None, best};
 }
 
+/// Of a row's dtype what says what Q and O are.
+constexpr uint32_t kQueryBits = 3;
+
 DType chooseDType(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &name) {
   if (!name.empty())
     return parseDType(name);
   std::set<uint32_t> known;
   for (const auto &set : sets)
     for (const fagen_row *row : set->rows())
-      known.insert(row->dtype);
+      known.insert(row->dtype & kQueryBits);
   return known.size() == 1 && *known.begin() == FAGEN_DTYPE_BF16 ? DType::BF16 : DType::F16;
 }
 
@@ -75,7 +78,8 @@ Case caseOfRow(const KernelSet &set, const fagen_row &row) {
   Case c;
   c.shape.headDimQK = row.head_dim_qk;
   c.shape.headDimV = row.head_dim_v;
-  c.dtype = row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16;
+  c.dtype = (row.dtype & kQueryBits) == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16;
+  c.kv = row.dtype & FAGEN_KV_E4M3 ? KvDType::E4M3 : row.dtype & FAGEN_KV_E5M2 ? KvDType::E5M2 : KvDType::Same;
   c.halfAccum = set.facts(row).accum == "f16";
   c.mask = row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None;
   if (const FormPtr form = set.form(row))

@@ -95,7 +95,7 @@ FormPtr readForm(const fagen_form &form, const Field &field) {
       read->texts.lets.emplace_back(parts[0].text(), parts[1].text());
     }
   const std::pair<const char *, std::string *> programs[] = {
-      {"score", &read->texts.score}, {"mask", &read->texts.mask}, {"sink", &read->texts.sink}};
+      {"score", &read->texts.score}, {"mask", &read->texts.mask}, {"sink", &read->texts.sink}, {"v_scale", &read->texts.vScale}};
   for (auto [key, text] : programs)
     if (field.has(key))
       *text = field[key].text();

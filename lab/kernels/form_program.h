@@ -57,7 +57,7 @@ struct FormCode {
 };
 
 /// A program of a form; as bits, for what a let is needed.
-enum FormPart : unsigned { kOfScore = 1, kOfMask = 2, kOfSink = 4 };
+enum FormPart : unsigned { kOfScore = 1, kOfMask = 2, kOfSink = 4, kOfVScale = 8 };
 
 struct FormLet {
   FormCode code;
@@ -70,7 +70,7 @@ struct FormView {
   const FormLet *lets;
   const FormTensorView *tensors;
   int letCount;
-  FormCode score, mask, sink;
+  FormCode score, mask, sink, vScale;
   long long batches, heads, kvHeads, seqQ, seqKv;
 };
 
@@ -135,6 +135,10 @@ public:
   }
   /// Only where there is a sink; the element's key says nothing.
   Value sink(const FormElement &element) { return run(form.sink, kOfSink, element, Value{0}); }
+  /// The element's query and key say nothing.
+  Value vScale(const FormElement &element) {
+    return form.vScale.size == 0 ? Value{1} : run(form.vScale, kOfVScale, element, Value{0});
+  }
 
 private:
   void setPlaces(const FormElement &element) {

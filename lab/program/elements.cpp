@@ -3,6 +3,7 @@
 #include "elements.h"
 
 #include "lab/kernels/numeric.h"
+#include "lab/support/byte_floats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,30 +12,6 @@
 namespace fagen::lab {
 
 namespace {
-
-constexpr double kLargestE4m3 = 448;
-constexpr int kLeastExponentE4m3 = -6; // of the smallest normal number
-constexpr unsigned char kNanE4m3 = 0x7f;
-
-/// One sign, four bits of exponent, three of fraction.
-unsigned char e4m3Of(float value) {
-  if (std::isnan(value))
-    return kNanE4m3;
-  const auto sign = static_cast<unsigned char>(std::signbit(value) ? 0x80 : 0);
-  const double magnitude = std::min<double>(std::abs(value), kLargestE4m3);
-  const int exponent = magnitude == 0 ? kLeastExponentE4m3 : std::max(std::ilogb(magnitude), kLeastExponentE4m3);
-  const auto eighths = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent))); // 8 to 16, or below
-  return static_cast<unsigned char>(sign | ((exponent - kLeastExponentE4m3) * 8 + eighths));
-}
-
-double valueOfE4m3(unsigned char bits) {
-  if ((bits & 0x7f) == kNanE4m3)
-    return NAN;
-  const int field = bits >> 3 & 15, fraction = bits & 7;
-  const double magnitude =
-      std::ldexp(field == 0 ? fraction : 8 + fraction, std::max(field, 1) - 1 + kLeastExponentE4m3 - 3);
-  return bits & 0x80 ? -magnitude : magnitude;
-}
 
 template <typename T> void put(unsigned char *place, T value) { std::memcpy(place, &value, sizeof(value)); }
 template <typename T> T take(const unsigned char *place) {
@@ -62,7 +39,7 @@ void storeElement(unsigned char *place, Element element, float value) {
   case Element::BF16:
     return put(place, halfOfFloat(DType::BF16, value));
   case Element::E4M3:
-    return put(place, e4m3Of(value));
+    return put(place, byteOf(kE4M3, value));
   case Element::F32:
     return put(place, value);
   case Element::U32:
@@ -79,7 +56,7 @@ double loadElement(const unsigned char *place, Element element) {
   case Element::BF16:
     return floatOfHalf(DType::BF16, take<unsigned short>(place));
   case Element::E4M3:
-    return valueOfE4m3(*place);
+    return valueOf(kE4M3, *place);
   case Element::F32:
     return take<float>(place);
   case Element::U32:
@@ -91,7 +68,8 @@ double loadElement(const unsigned char *place, Element element) {
 }
 
 double saturated(Element element, double value) {
-  return element == Element::E4M3 ? std::clamp(value, -kLargestE4m3, kLargestE4m3) : value;
+  return element == Element::E4M3 ? std::clamp(value, -valueOf(kE4M3, kE4M3.largest), valueOf(kE4M3, kE4M3.largest))
+                                  : value;
 }
 
 } // namespace fagen::lab

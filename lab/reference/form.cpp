@@ -152,10 +152,11 @@ FormProgram::FormProgram(const FormTexts &texts) {
   view.score = parser.parse(texts.score);
   view.mask = parser.parse(texts.mask);
   view.sink = parser.parse(texts.sink);
+  view.vScale = parser.parse(texts.vScale);
   unbound.words = std::move(parser.words);
   unbound.depth = parser.deepest;
   names = std::move(parser.params);
-  for (const auto &[code, part] : {std::pair{view.score, kOfScore}, {view.mask, kOfMask}, {view.sink, kOfSink}})
+  for (const auto &[code, part] : {std::pair{view.score, kOfScore}, {view.mask, kOfMask}, {view.sink, kOfSink}, {view.vScale, kOfVScale}})
     mark(unbound, code, part);
   for (size_t i = unbound.lets.size(); i-- > 0;) // lets name those before them
     mark(unbound, unbound.lets[i].code, unbound.lets[i].needs);
@@ -217,6 +218,8 @@ bool BoundForm::mask(const FormElement &element) { return numbers().mask(element
 std::optional<double> BoundForm::sink(const FormElement &element) {
   return hasSink() ? std::optional(numbers().sink(element)) : std::nullopt;
 }
+
+double BoundForm::vScale(const FormElement &element) { return numbers().vScale(element); }
 
 FormValue BoundForm::scoreWithError(const FormElement &element, double scoreRounding) {
   FormRun<FormValue> run = values();

@@ -34,6 +34,8 @@ public:
   bool mask(const FormElement &element);
   /// The element's key says nothing.
   std::optional<double> sink(const FormElement &element);
+  /// What V is multiplied by; the element's query and key say nothing.
+  double vScale(const FormElement &element);
 
   /// The same with errors, given how far the element's own score may be off by rounding in f32.
   FormValue scoreWithError(const FormElement &element, double scoreRounding);

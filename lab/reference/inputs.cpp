@@ -1,6 +1,7 @@
 // fagen: the values of each kind of input.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/cases/abi_problem.h"
+#include "lab/support/byte_floats.h"
 #include "lab/support/parallel.h"
 #include "lab/support/random.h"
 #include "reference.h"
@@ -76,6 +77,25 @@ static void shareRows(std::vector<uint16_t> &tensor, const Placement &place) {
   }
 }
 
+static const ByteFloat &formatOf(KvDType dtype) { return dtype == KvDType::E4M3 ? kE4M3 : kE5M2; }
+
+/// As K and V hold them: each is a byte's value.
+static void roundToBytes(std::vector<uint16_t> &tensor, const Case &c) {
+  const KvDType values = c.kv == KvDType::Same ? c.kvValues : c.kv;
+  if (values == KvDType::Same)
+    return;
+  const ByteFloat &format = formatOf(values);
+  for (uint16_t &bits : tensor)
+    bits = halfOfFloat(c.dtype, float(valueOf(format, byteOf(format, floatOfHalf(c.dtype, bits)))));
+}
+
+std::vector<uint8_t> bytesOf(const Case &c, const std::vector<uint16_t> &tensor) {
+  std::vector<uint8_t> bytes(tensor.size());
+  for (size_t i = 0; i < tensor.size(); ++i)
+    bytes[i] = byteOf(formatOf(c.kv), floatOfHalf(c.dtype, tensor[i]));
+  return bytes;
+}
+
 DenseInputs makeInputs(const Case &c, uint64_t seed) {
   Rule q{0, 1}, k{0, 1};
   switch (c.inputs) {
@@ -110,6 +130,8 @@ DenseInputs makeInputs(const Case &c, uint64_t seed) {
   fill(inputs.q, c.shape.qElements(), c.dtype, q, seed, 0);
   fill(inputs.k, c.shape.kElements(), c.dtype, k, seed, 1);
   fill(inputs.v, c.shape.vElements(), c.dtype, {0, 1}, seed, 2);
+  roundToBytes(inputs.k, c);
+  roundToBytes(inputs.v, c);
   const Placements places(c);
   shareRows(inputs.q, places.q);
   shareRows(inputs.k, places.k);

@@ -195,12 +195,28 @@ private:
   std::array<std::vector<double>, kMoves> moved; ///< of each column of O
 };
 
+/// V times what the form says.
+template <typename Real>
+static void scaleValues(std::vector<Real> &v, const Shape &s, const std::optional<BoundForm> &bound) {
+  if (!bound || bound->programs().view.vScale.size == 0)
+    return;
+  BoundForm form = *bound;
+  const int64_t ofHead = s.seqKv * s.headDimV;
+  for (int64_t head = 0; head < s.batch * s.kvHeads; ++head) {
+    const FormElement element{0, head / s.kvHeads, head % s.kvHeads * (s.heads / s.kvHeads), 0, 0};
+    const Real factor = static_cast<Real>(form.vScale(element));
+    for (int64_t i = head * ofHead; i < (head + 1) * ofHead; ++i)
+      v[i] *= factor;
+  }
+}
+
 /// visit(i, attention, p, o) of each row i; `p` has room for its keys, `o` for its columns.
 template <typename Real, typename Visit>
 static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Visit visit) {
   const Shape &s = c.shape;
   auto q = widen<Real>(inputs.q, c.dtype), k = widen<Real>(inputs.k, c.dtype), v = widen<Real>(inputs.v, c.dtype);
   const std::optional<BoundForm> bound = boundFormOf(c);
+  scaleValues(v, s, bound);
   parallelFor(s.rows(), 8, [&](int64_t begin, int64_t end) {
     std::vector<Real> p, o(s.headDimV);
     std::optional<BoundForm> form = bound;

@@ -15,6 +15,8 @@ struct DenseInputs {
   std::vector<uint16_t> q, k, v;
 };
 DenseInputs makeInputs(const Case &c, uint64_t seed);
+/// K or V of such inputs as bytes, where the case's kv says so.
+std::vector<uint8_t> bytesOf(const Case &c, const std::vector<uint16_t> &tensor);
 
 /// How far a form's arithmetic in f32 may move a result; empty without a form. docs/Checking.md derives it.
 struct FormErrors {

@@ -255,8 +255,14 @@ GpuTensors::GpuTensors(GpuDevice &device, const Case &c, uint64_t seed)
       lse(device, c.shape.rows() * 4 + 256), form(device, c.arguments) {
   DenseInputs inputs = makeInputs(c, seed);
   device.upload(q.address(), inputs.q.data(), c.shape.qElements() * 2);
-  device.upload(k.address(), inputs.k.data(), c.shape.kElements() * 2);
-  device.upload(v.address(), inputs.v.data(), c.shape.vElements() * 2);
+  auto uploadKeys = [&](DeviceMemory &memory, const std::vector<uint16_t> &tensor) {
+    if (c.kv == KvDType::Same)
+      return device.upload(memory.address(), tensor.data(), static_cast<int64_t>(tensor.size()) * 2);
+    const std::vector<uint8_t> bytes = bytesOf(c, tensor);
+    device.upload(memory.address(), bytes.data(), static_cast<int64_t>(bytes.size()));
+  };
+  uploadKeys(k, inputs.k);
+  uploadKeys(v, inputs.v);
   tensors.q = q.address();
   tensors.k = k.address();
   tensors.v = v.address();

@@ -80,7 +80,7 @@ private:
         enter(*loop);
       else if (const auto branch = dynCast<IfOp>(*op))
         assume(branch->condition());
-      else if (each->kind != OpKind::FetchTile)
+      else if (each->kind != OpKind::FetchTile && each->kind != OpKind::PlanRows)
         for (const Operand *global : globalOperandsOf(*each))
           checkMatrix(*global);
       checkBlock(each->body);

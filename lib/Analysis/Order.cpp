@@ -222,6 +222,11 @@ static bool meetsOthers(AccessTable &table, const Access &a) {
   });
 }
 
+/// Of buffers that accesses do not leave.
+static bool lieApart(const Buffer &a, const Buffer &b) {
+  return a.offset && b.offset && (*a.offset + a.bytes() <= *b.offset || *b.offset + b.bytes() <= *a.offset);
+}
+
 /// Footprints that cannot be; mbarriers whose bytes somebody takes for something else.
 bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
   unsigned slots = 0;
@@ -245,7 +250,7 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
     if (a.buffer->type != ElementType::MBarrier)
       continue;
     for (const Access &b : table.accesses())
-      for (unsigned i = 0; i < a.buffer->stages; ++i)
+      for (unsigned i = 0; i < a.buffer->stages && !lieApart(*a.buffer, *b.buffer); ++i)
         for (unsigned j = 0; j < b.buffer->stages && b.buffer != a.buffer; ++j)
           if (table.conflict(table.cellOf(a, i), table.cellOf(b, j)).scope != Scope::None)
             why = "%" + a.buffer->name + " is an mbarrier whose bytes %" + b.buffer->name + " shares";

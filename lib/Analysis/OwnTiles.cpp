@@ -3,6 +3,7 @@
 
 #include "fagen/Analysis/OwnTiles.h"
 
+#include "fagen/Analysis/Inequalities.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/ValueRange.h"
 #include "fagen/IR/Views.h"
@@ -103,6 +104,9 @@ public:
 
 private:
   void find(llvm::ArrayRef<Reach> reaches) {
+    for (const GridIndex &index : kernel.grid.indices)
+      if (expand(kernel, index.extent) == constant(1))
+        alike.insert(&index);
     for (size_t before = 0;; before = alike.size()) {
       for (const Reach &reach : reaches)
         add(reach);
@@ -147,8 +151,23 @@ private:
     return isSame;
   }
 
+  /// The element that the value is, where it is held to what it is anyway: a place, from 0 to the tensor's last.
+  Expr placeIn(const Expr &value) const {
+    if (value.kind() == ExprKind::Read)
+      return tensorOfRead(kernel, value).arePlaces ? value : Expr();
+    const bool isMin = value.kind() == ExprKind::Min;
+    const Expr place = isMin || value.kind() == ExprKind::Max ? placeIn(value.lhs()) : Expr();
+    if (!place)
+      return {};
+    const Expr last = tensorOfRead(kernel, place).shape.front() - constant(1);
+    Inequalities known(kernel);
+    const bool isItself = isMin ? known.isAtMost(last, value.rhs()) : known.isAtMost(value.rhs(), constant(0));
+    return isItself ? place : Expr();
+  }
+
   /// Whether factor * value is a sum of such terms, each once, and of what is alike.
-  bool isSumOf(const Expr &value, const Expr &factor, std::vector<Term> &terms) const {
+  bool isSumOf(const Expr &held, const Expr &factor, std::vector<Term> &terms) const {
+    const Expr place = placeIn(held), value = place ? place : held;
     auto isSum = [&](const Expr &part) { return isSumOf(part, factor, terms); };
     if (isAlike(value))
       return true;
@@ -245,7 +264,7 @@ private:
   Expr ascendingIn(const Expr &value) const {
     Expr element;
     value.rewritten([&](const Expr &node) {
-      if (node.kind() == ExprKind::Read)
+      if (node.kind() == ExprKind::Read) // the outermost is the last: where that lies may be read, too
         element = node;
       return Expr();
     });
@@ -335,6 +354,8 @@ private:
 } // namespace
 
 bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
+  if (op.kind == OpKind::PlanRows) // of whole tensors
+    return AlikeIndices(kernel).areAll({});
   return AlikeIndices(kernel).areAll(ReachFinder(kernel, role, op).find());
 }
 

@@ -22,7 +22,6 @@ using llvm::Twine;
 
 namespace {
 
-constexpr unsigned kMostOperands = 4;
 constexpr llvm::StringLiteral kRows = "rows of ", kColumns = "columns of ";
 
 /// What lies in a slot, or what is written there for a position.

@@ -44,8 +44,7 @@ static size_t hashOf(const Timeline &timeline) {
   };
   for (const Event &event : timeline.events) {
     add(event.point);
-    for (const int64_t position : event.positions)
-      add(uint64_t(position));
+    add(event.mixed());
   }
   return hash;
 }
@@ -291,7 +290,7 @@ private:
       if (!position)
         problem = "position " + event.op->operands[i].position.str() + " of " + points().nameOf(event.op) +
                   " is not determined by lets, loop variables and constants";
-      event.positions.push_back(position.value_or(0));
+      event.positions[i] = position.value_or(0);
     }
     if (!code.bytes)
       return;

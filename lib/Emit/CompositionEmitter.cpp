@@ -203,14 +203,8 @@ void OpEmitter::emitOutgrown(const StepApart &step) {
   emitBlock(step.terms);
   line(out, "const bool is_outgrown = terms_outgrow<{}>(r.{}, r.{});",
        elementType(MmaOp(*settling.product).a().buffer->type), settling.sums->name, settling.s->name);
-  if (!step.settled.empty()) {
-    line(out, "if (!is_outgrown) {{");
-    {
-      auto scope = out.scope();
-      emitBlock(step.settled);
-    }
-    line(out, "}}");
-  }
+  if (!step.settled.empty())
+    inBraces("if (!is_outgrown)", [&] { emitBlock(step.settled); });
   emitBlock(step.together);
 }
 
@@ -225,14 +219,26 @@ void OpEmitter::emitSettled(const StepApart &step) {
   emitBlock(step.settled);
 }
 
-/// Where the step was settled, so that nobody asks whether.
-void OpEmitter::emitSettledOutput(const Op &op) {
-  const OutputRescaling output = *asOutputRescaling(op);
-  addPlace(op);
-  line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name);
-}
-
 void OpEmitter::emitSettledEnd(const StepApart &step) {
   line(out, "add_sums(r.{}, r.{});", step.settling.l->name, step.settling.sums->name);
   emitBlock(step.rest);
+}
+
+/// Steps of which none is rare make a loop of their own.
+void OpEmitter::emitStepsApart(const StepApart &step, const std::string &variable, const std::string &begin,
+                               const std::string &end) {
+  line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
+  inBraces(fmt::format("for ({0}; ptx::any({1} < {2}); ++{1})", begin, variable, end), [&] {
+    inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
+      emitOutgrown(step);
+      line(out, "if (is_outgrown)\n  break;");
+      emitSettledEnd(step);
+    });
+    line(out, "if ({} >= {})\n  break;", variable, end);
+    emitSettled(step);
+    emitSettledEnd(step);
+    const OutputRescaling output = *asOutputRescaling(*step.output);
+    addPlace(*step.output);
+    line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name); // nobody need ask whether
+  });
 }

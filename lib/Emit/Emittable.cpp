@@ -25,23 +25,17 @@ using llvm::Twine;
 
 namespace {
 
-/// What the ops of a kernel do with a tensor.
-enum class TensorUse : uint8_t {
-  Copied,  ///< to shared memory
-  Results, ///< takes them
-  RowSums  ///< takes them
-};
-/// The tensors among attention's published parameters (fagen/device/params.h), and which part of a kernel each feeds.
+/// The tensors among attention's published parameters (fagen/device/params.h).
 struct TensorParam {
   llvm::StringLiteral name;
-  TensorUse use;
+  bool isWritten, hasSums; ///< by the kernel; an element a row
   RunValue heads, rows;
 };
-constexpr TensorParam kTensors[] = {{"q", TensorUse::Copied, RunValue::Heads, RunValue::SeqQ},
-                                    {"k", TensorUse::Copied, RunValue::KvHeads, RunValue::SeqKv},
-                                    {"v", TensorUse::Copied, RunValue::KvHeads, RunValue::SeqKv},
-                                    {"o", TensorUse::Results, RunValue::Heads, RunValue::SeqQ},
-                                    {"lse", TensorUse::RowSums, RunValue::Heads, RunValue::SeqQ}};
+constexpr TensorParam kTensors[] = {{"q", false, false, RunValue::Heads, RunValue::SeqQ},
+                                    {"k", false, false, RunValue::KvHeads, RunValue::SeqKv},
+                                    {"v", false, false, RunValue::KvHeads, RunValue::SeqKv},
+                                    {"o", true, false, RunValue::Heads, RunValue::SeqQ},
+                                    {"lse", true, true, RunValue::Heads, RunValue::SeqQ}};
 /// What the text of a kernel with attention's parameters names.
 constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Measure::HeadDimQK, Measure::HeadDimV,
                                        Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
@@ -350,21 +344,23 @@ private:
   void checkOp(const Op &op) {
     if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
-    const auto combine = dynCast<CombineLastOp>(op);
-    auto isOfWorkspace = [&](const Operand &operand) { return combine && &operand == &combine->parts(); };
-    if (const std::optional<TensorUse> use = useOfTensors(op))
-      for (const Operand &operand : op.operands)
-        if (operand.buffer && operand.buffer->space == Space::Global && !isOfWorkspace(operand))
-          checkTensor(op, *operand.buffer, opTakesSums(op, operand) ? TensorUse::RowSums : *use);
+    for (const auto &[operand, info] : llvm::zip(op.operands, opInfo(op.kind).operands))
+      if (operand.buffer && operand.buffer->space == Space::Global && !isOfWorkspace(op, info))
+        checkTensor(op, *operand.buffer, info);
   }
 
-  void checkTensor(const Op &op, const Buffer &buffer, TensorUse use) {
+  static bool isOfWorkspace(const Op &op, const OperandInfo &info) {
+    return op.kind == OpKind::StoreSplit || op.kind == OpKind::StoreMergedSplit || info.effect == Effect::ReadWrite ||
+           info.effect == Effect::Sync;
+  }
+
+  void checkTensor(const Op &op, const Buffer &buffer, const OperandInfo &info) {
     std::vector<llvm::StringRef> names;
     for (const TensorParam &param : kTensors) {
-      if (param.use != use)
+      if (param.isWritten != info.writes() || param.hasSums != (op.kind == OpKind::StoreLse || info.optional))
         continue;
       if (param.name == tensorOf(buffer).param)
-        return checkShape(op, buffer, param, use);
+        return checkShape(op, buffer, param);
       names.push_back(param.name);
     }
     refuse(op.location, "%" + buffer.name + " is not a tensor of attention that " + opInfo(op.kind).name +
@@ -372,11 +368,11 @@ private:
   }
 
   /// The text knows where rows of a head lie, and those of packed heads.
-  static bool areRowsOfHeads(const Buffer &view, TensorUse use) {
+  static bool areRowsOfHeads(const Buffer &view, bool isWritten) {
     const AddressMap &map = *view.map;
     const Expr row = variable(map.row), perKv = variable(RunValue::HeadsPerKv), &head = map.at[1];
     const Expr firstRow = restBeside(map.at[2], map.row);
-    const bool isOfHead = !head.uses(map.row) && firstRow && (use == TensorUse::Copied || firstRow == constant(0));
+    const bool isOfHead = !head.uses(map.row) && firstRow && (!isWritten || firstRow == constant(0));
     const bool isOfPacked = map.at[2] == floorDiv(row, perKv) && head.kind() == ExprKind::Add &&
                             !head.lhs().uses(map.row) && head.rhs() == row % perKv;
     const bool isWhole = map.at.size() == 3 || map.at.back() == variable(map.column);
@@ -384,40 +380,16 @@ private:
   }
 
   /// By their published shapes.
-  void checkShape(const Op &op, const Buffer &buffer, const TensorParam &param, TensorUse use) {
+  void checkShape(const Op &op, const Buffer &buffer, const TensorParam &param) {
     const Buffer &tensor = tensorOf(buffer);
     llvm::SmallVector<Expr, 4> shape = {variable(RunValue::Batch), variable(param.heads), variable(param.rows)};
-    if (use != TensorUse::RowSums && !tensor.shape.empty())
+    if (!param.hasSums && !tensor.shape.empty())
       shape.push_back(tensor.shape.back());
-    if (tensor.shape != shape || !buffer.map || !areRowsOfHeads(buffer, use))
+    if (tensor.shape != shape || !buffer.map || !areRowsOfHeads(buffer, param.isWritten))
       refuse(op.location, "%" + buffer.name + " is no view of rows of one head of %" + tensor.name + "[" +
                               nameOf(RunValue::Batch) + ", " + nameOf(param.heads) + ", " + nameOf(param.rows) +
-                              (use == TensorUse::RowSums ? "]" : ", columns]") + ", nor of packed heads; " +
-                              opInfo(op.kind).name + " has text for these");
-  }
-
-  /// Beside the results, in one op.
-  static bool opTakesSums(const Op &op, const Operand &operand) {
-    const auto merged = dynCast<StoreMergedOp>(op);
-    const auto combine = dynCast<CombineLastOp>(op);
-    return (merged && &operand == &merged->lse()) || (combine && &operand == &combine->lse());
-  }
-
-  /// What the op does with the caller's tensors; nothing where its global operands are parts of the workspace.
-  static std::optional<TensorUse> useOfTensors(const Op &op) {
-    switch (op.kind) {
-    case OpKind::CopyIssue:
-      return TensorUse::Copied;
-    case OpKind::BulkStore:
-    case OpKind::Store:
-    case OpKind::StoreMerged:
-    case OpKind::CombineLast:
-      return TensorUse::Results;
-    case OpKind::StoreLse:
-      return TensorUse::RowSums;
-    default:
-      return std::nullopt;
-    }
+                              (param.hasSums ? "]" : ", columns]") + ", nor of packed heads; " + opInfo(op.kind).name +
+                              " has text for these");
   }
 
   /// It stands in the text of the kernel, whose constants it names, and takes its argument.

@@ -5,11 +5,11 @@
 
 #include "Ledger.h"
 
+#include "fagen/IR/Products.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -22,6 +22,8 @@ llvm::StringRef fagen::spellType(ElementType type) {
     return "bf16";
   case ElementType::E4M3:
     return "e4m3";
+  case ElementType::E5M2:
+    return "e5m2";
   case ElementType::F32:
     return "float";
   case ElementType::U32:
@@ -50,6 +52,10 @@ LayoutText fagen::layoutText(Layout layout) {
 }
 
 KernelText KernelEmitter::run() {
+  for (const Role &role : kernel.roles)
+    forEachComposition(role.body, [&](const Composition &composition) {
+      text.registers.insert(composition.registers.begin(), composition.registers.end());
+    });
   emitHead();
   emitIncludes();
   line(out, "namespace fagen::generated {{\n\nusing namespace fagen::device;\n\nnamespace {{\n\nusing Element = {};\n",
@@ -80,7 +86,7 @@ KernelText KernelEmitter::run() {
   line(out, "\n}} // namespace fagen::generated");
   out.flush();
   stream.flush();
-  insertConstants(placeOfConstants);
+  insertConstants(text, kernel, placeOfConstants);
   return std::move(text);
 }
 
@@ -119,25 +125,22 @@ void KernelEmitter::emitHead() {
   if (kernel.packsHeads())
     line(out, "// Rows are those of all query heads of a K/V head: row r is query r / heads_per_kv.");
   line(out, "//");
-  emitSharedMap();
-  for (const std::string &text : ledgerOf(kernel))
-    line(out, "//   {}", text);
+  emitMap(out, kernel);
   if (instrument != Instrument::None)
     line(out, "//\n// Instrumented: each warp leaves the clocks of its stages{} in the workspace.",
          instrument == Instrument::Trace ? ", and the first steps of some CTAs," : "");
   out << '\n';
 }
 
-void KernelEmitter::emitSharedMap() {
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->type == ElementType::MBarrier) {
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  {} mbarrier{}", buffer->name, *buffer->offset, buffer->bytes(),
-           buffer->stages.number(), buffer->stages == 1 ? "" : "s");
+void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space != Space::Shared)
       continue;
-    }
-    if (buffer->type == ElementType::U32) {
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  the number of a tile", buffer->name, *buffer->offset,
-           buffer->bytes());
+    if (isHandedOver(*buffer)) {
+      const bool isNumber = buffer->type == ElementType::U32;
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}", buffer->name, *buffer->offset, buffer->bytes(),
+           isNumber ? "the number of a tile"
+                    : fmt::format("{} mbarrier{}", buffer->stages.number(), buffer->stages == 1 ? "" : "s"));
       continue;
     }
     const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages.number()) : "";
@@ -151,83 +154,81 @@ void KernelEmitter::emitSharedMap() {
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
   for (const Role &role : kernel.roles)
-    line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
+    line(out, "//   role     {:<8} warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
+         role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers));
+  for (const std::string &text : ledgerOf(kernel))
+    line(out, "//   {}", text);
 }
 
-/// Whether an expression outside of ops/map.h's functions may call one of ops/functions.h.
-bool KernelEmitter::callsFunctions() const {
-  bool found = isFormed();
-  const auto look = [&](const Expr &expr) {
-    expr.rewritten([&](const Expr &node) {
-      found |= node.kind() >= ExprKind::Tanh && node.kind() <= ExprKind::I32;
-      return Expr();
-    });
+/// Whether an expression calls one of ops/functions.h.
+static bool callsFunctions(const Expr &expr) {
+  return (expr.kind() >= ExprKind::Tanh && expr.kind() <= ExprKind::I32) ||
+         llvm::any_of(expr.operands(), callsFunctions);
+}
+
+void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &headers) {
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  headers.insert({"ptx/barrier.h", "tile/fragment.h", "tile/integer.h", "tile/shared_tile.h"});
+  headers.insert(family.headers.begin(), family.headers.end());
+  if (family.keepsResults)
+    headers.insert({"ops/softmax.h", "ops/store.h"});
+  auto look = [&](const Expr &expr) {
+    if (callsFunctions(expr))
+      headers.insert("ops/functions.h");
   };
   for (const Let &let : kernel.lets)
     look(let.value);
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) { forEachExpr(op, look); });
-  return found;
-}
-
-/// Registers that the text names, and headers of what it calls to change them.
-void KernelEmitter::findCompositions() {
-  for (const Role &role : kernel.roles)
+  for (const Role &role : kernel.roles) {
     forEachComposition(role.body, [&](const Composition &composition) {
-      text.registers.insert(composition.registers.begin(), composition.registers.end());
       if (composition.settling)
         headers.insert("ops/settle.h");
       else if (composition.isSingle() && isOfElements(*composition.subject))
-        headers.insert(mmaFamily(kernel.backend).keepsResults ? "ops/map.h" : "ops/lane_map.h");
+        headers.insert(family.keepsResults ? "ops/map.h" : "ops/lane_map.h");
     });
+    walk(role.body, [&](const Op &op) {
+      forEachExpr(op, look);
+      if (op.kind == OpKind::Mma && MmaOp(op).sums())
+        headers.insert("ops/mma_f16.h");
+      if (const std::optional<Product> product = asProduct(op); product && widensRight(*product))
+        headers.insert("ops/widen.h");
+      if (op.kind == OpKind::StorePartial)
+        headers.insert("ops/merge.h");
+      if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)
+        headers.insert("ops/combine.h");
+      if (op.kind == OpKind::PlanRows)
+        headers.insert("ops/plan.h");
+      if (op.kind == OpKind::StoreNumber)
+        headers.insert("ptx/global.h");
+    });
+  }
 }
 
-/// Headers of what a form's kernels call.
-void KernelEmitter::findFormHeaders() {
+void KernelEmitter::emitIncludes() {
+  std::set<llvm::StringRef> headers;
+  addHeadersOfOps(kernel, headers);
+  headers.insert({load ? "ops/pipeline.h" : "ops/copy.h", "tile/cta.h"});
+  if (load && !mmaFamily(kernel.backend).isAsynchronous) // whose own headers have them
+    headers.insert({"ptx/warpgroup.h", "tile/operand.h"});
+  if (isSplit())
+    headers.insert({"ops/combine.h", "ops/split.h"});
+  if (isInstrumented())
+    headers.insert("ops/stage_clock.h");
   if (isFormed())
-    headers.insert("form.h");
+    headers.insert({"form.h", "ops/functions.h"});
   if (judgesTiles())
     headers.insert("tile/seen.h");
   if (kernel.scratchTensor())
     headers.insert("ops/classify.h");
   if (const auto mask = findMask(math.body); mask && maskByRuns(kernel, mask->predicate()))
     headers.insert("ops/mask_runs.h");
-}
-
-void KernelEmitter::emitIncludes() {
-  findCompositions();
-  if (callsFunctions())
-    headers.insert("ops/functions.h");
-  headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
-  if (load && !mmaFamily(kernel.backend).isAsynchronous) // whose own headers have them
-    headers.insert({"ptx/warpgroup.h", "tile/operand.h"});
-  for (const Op *op : sections.epilogue)
-    if (op->kind == OpKind::StorePartial)
-      headers.insert("ops/merge.h");
-  if (isSplit())
-    headers.insert({"ops/combine.h", "ops/split.h"});
-  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
-  headers.insert(family.headers.begin(), family.headers.end());
-  if (family.keepsResults) {
-    walk(kernel.roles.front().body, [&](const Op &op) {
-      if (op.kind == OpKind::Mma && MmaOp(op).sums())
-        headers.insert("ops/mma_f16.h");
-    });
-    headers.insert("ops/softmax.h");
-    headers.insert("ops/store.h");
-  }
-  if (isInstrumented())
-    headers.insert("ops/stage_clock.h");
-  findFormHeaders();
   if (awaitsLaunches(kernel))
     headers.insert("ptx/launches.h");
-  headers.insert("ptx/barrier.h");
-  headers.insert("tile/cta.h");
-  headers.insert("tile/fragment.h");
-  headers.insert("tile/integer.h");
   if (kernel.packsHeads())
     headers.insert("tile/rows.h");
-  headers.insert("tile/shared_tile.h");
+  fagen::emitIncludes(out, headers);
+}
+
+void fagen::emitIncludes(IndentedStream &out, const std::set<llvm::StringRef> &headers) {
   for (llvm::StringRef header : headers)
     line(out, "#include <fagen/device/{}>", header.str());
   out << '\n';
@@ -238,35 +239,31 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
   for (const auto &[code, comment] : lines)
     width = std::max(width, code.size());
   for (const auto &[code, comment] : lines)
-    line(out, "{:<{}} // {}", code, width, comment);
+    line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-/// "kTileRows": each word of the text that may be a constant.
-static llvm::StringSet<> constantsNamedIn(llvm::StringRef text) {
-  llvm::StringSet<> names;
-  auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (size_t at = text.find('k'); at != llvm::StringRef::npos; at = text.find('k', at + 1))
-    if (at == 0 || !isWord(text[at - 1]))
-      names.insert(text.drop_front(at).take_while(isWord));
-  return names;
+/// Whether the text has the word.
+static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
+  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
+  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
+    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
+      return true;
+  return false;
 }
 
-/// Those that the rest of the text names, itself or in others' values, in their order.
-std::vector<const Constant *> KernelEmitter::constantsOfText() const {
-  llvm::StringSet<> named = constantsNamedIn(text.source);
+/// Those that the text names, itself or in others' values, in their order.
+static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
   for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (named.contains(constant.name)) {
+    if (hasWord(text, constant.name) ||
+        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
       found.insert(found.begin(), &constant);
-      for (const auto &other : constantsNamedIn(constant.origin))
-        named.insert(other.getKey());
-    }
   return found;
 }
 
-std::string KernelEmitter::textOfConstants() const {
+void fagen::insertConstants(KernelText &text, const Kernel &kernel, size_t begin, size_t end) {
   std::vector<std::pair<std::string, std::string>> lines;
-  for (const Constant *constant : constantsOfText()) {
+  for (const Constant *constant : constantsOf(kernel, llvm::StringRef(text.source).slice(begin, end))) {
     llvm::StringRef origin = constant->origin;
     if (origin.consume_front("= "))
       lines.push_back(
@@ -276,22 +273,18 @@ std::string KernelEmitter::textOfConstants() const {
                        constant->location.isKnown() ? fmt::format("{} {}", constant->location.str(), constant->origin)
                                                     : constant->origin});
   }
-  std::string result;
-  llvm::raw_string_ostream os(result);
+  std::string constants;
+  llvm::raw_string_ostream os(constants);
   IndentedStream aligned(os);
   printAligned(aligned, lines);
+  aligned << '\n';
   aligned.flush();
-  return result + "\n";
-}
-
-/// Behind all that may name them, at their place in front of it.
-void KernelEmitter::insertConstants(size_t place) {
-  const std::string constants = textOfConstants();
-  const unsigned lines = unsigned(llvm::count(constants, '\n'));
-  text.source.insert(place, constants);
+  const auto before = llvm::count(llvm::StringRef(text.source).take_front(begin), '\n');
+  text.source.insert(begin, constants);
   for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps, &text.classifierOps})
     for (OpPlan &op : *ops)
-      op.line += lines;
+      if (op.line > before)
+        op.line += unsigned(llvm::count(constants, '\n'));
 }
 
 KernelText fagen::emitKernel(const Kernel &kernel, Instrument instrument, const OtherLaunches &others) {

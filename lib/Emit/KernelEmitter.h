@@ -30,9 +30,17 @@ LayoutText layoutText(ir::Layout layout);
 /// As CUDA spells the type.
 llvm::StringRef spellType(ir::ElementType type);
 
-/// No tile: what roles tell each other; and its type.
+/// No tile: what roles tell each other.
 bool isHandedOver(const ir::Buffer &buffer);
-std::string handoverType(const ir::Buffer &buffer);
+/// "KTile k[kStages];": of the struct of shared memory.
+std::string memberOf(const ir::Buffer &buffer);
+/// The struct of shared memory, whose members stand in the order of allocation, so that its size proves their offsets.
+/// What is of the ring lies in one of type `ringType`, which others may overlay.
+void emitStorage(IndentedStream &out, const ir::Kernel &kernel, llvm::ArrayRef<const ir::Buffer *> shared,
+                 llvm::StringRef ringType, llvm::function_ref<bool(const ir::Buffer &)> isOfRing);
+/// The types of shared tiles, whose elements `spell` names.
+void emitTileTypes(IndentedStream &out, llvm::ArrayRef<const ir::Buffer *> shared,
+                   llvm::function_ref<llvm::StringRef(ir::ElementType)> spell);
 
 /// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
 std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
@@ -40,6 +48,16 @@ std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, 
 /// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);
+
+/// Comments: what lies where in shared memory, who runs what, and what orders them.
+void emitMap(IndentedStream &out, const ir::Kernel &kernel);
+
+/// What the device library has of what the kernel's ops become, by header.
+void addHeadersOfOps(const ir::Kernel &kernel, std::set<llvm::StringRef> &headers);
+void emitIncludes(IndentedStream &out, const std::set<llvm::StringRef> &headers);
+
+/// Gives the text, at `begin`, the constants that it names from there to `end`.
+void insertConstants(KernelText &text, const ir::Kernel &kernel, size_t begin, size_t end = llvm::StringRef::npos);
 
 /// Lines with trailing comments, the comments one below the other.
 void printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::string, std::string>> lines);
@@ -90,12 +108,7 @@ private:
   }
 
   void emitHead();
-  void emitSharedMap();
   void emitIncludes();
-  std::vector<const ir::Constant *> constantsOfText() const;
-  std::string textOfConstants() const;
-  void insertConstants(size_t place);
-  void emitTileTypes();
   void emitStorage();
   void emitFormParams();
   void emitCta();
@@ -108,7 +121,6 @@ private:
   void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
   void emitSharedKeys();
-  std::string namesOfLets(llvm::StringRef separator) const;
   void emitCtaAt();
   /// Who takes tiles in turn.
   enum class Turns : uint8_t { Loads, Multiplies };
@@ -121,31 +133,26 @@ private:
   struct Function {
     Part part;
     std::string name;
-    llvm::StringRef summary;
+    std::string summary;
     std::string parameters = {};
     bool isSampled = false;
-    const char *result = "void";
   };
   void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
                     llvm::function_ref<void(OpEmitter &)> behind = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
   /// The step, where what is rare of it stands outside of the loop.
   std::optional<StepApart> stepApart(ir::LoopOp<const ir::Op> loop) const;
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
-  void emitLoopApart(ir::LoopOp<const ir::Op> loop, const ir::Op &output);
   static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
-  llvm::StringRef summaryOf(ir::LoopOp<const ir::Op> loop) const;
-  bool countsBack() const;
-  /// Which products a step has.
-  struct Products {
-    bool hasScores = false, hasResults = false;
-  };
-  Products productsOf(const ir::Op &loop) const;
   /// The views that threads copy from.
   std::vector<ir::Matrix> sources() const;
-  std::vector<std::pair<std::string, std::string>> membersOfSources() const;
-  std::vector<std::pair<std::string, std::string>> membersOfCta() const;
+  /// Of a Cta: its declaration, what it is, and where it comes from.
+  struct Member {
+    std::string declaration, note, value;
+  };
+  std::vector<Member> membersOfSources() const;
+  std::vector<Member> membersOfCta() const;
+  void emitValueOfCta(const std::string &head);
   void emitLoops();
   void emitEntry();
   void emitEntryOfOneTile();
@@ -166,11 +173,12 @@ private:
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
   ir::ElementType elementType() const;
+  /// What the text calls it.
+  llvm::StringRef spellElement(ir::ElementType type) const {
+    return type == elementType() ? "Element" : spellType(type);
+  }
   bool isSplit() const { return kernel.grid.split.has_value(); }
   /// Whether the argument has more than attention's parameters.
-  bool callsFunctions() const;
-  void findCompositions();
-  void findFormHeaders();
   bool isFormed() const { return formed; }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }
@@ -195,7 +203,6 @@ private:
   const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
-  std::set<llvm::StringRef> headers; ///< of the device library, sorted
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };

@@ -2,80 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 
-#include "LoopText.h"
 #include "splits/SharedKeys.h"
 
 #include "fagen/IR/Patterns.h"
 
-#include "llvm/Support/ErrorHandling.h"
-
 using namespace fagen;
 using namespace fagen::ir;
 
-static std::optional<ConstMask> maskIn(const Op &loop) {
-  auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return isMask(*op); });
-  return mask == loop.body.ops.end() ? std::nullopt : asMask(std::as_const(**mask));
-}
-
-/// Whether every step masks, not only those of the last tiles.
-static bool isMasked(const Op &loop) {
-  const std::optional<ConstMask> mask = maskIn(loop);
-  return mask && !mask->when();
-}
-
-/// Whether it has scores of the first keys of a tile alone.
-static bool isOfPart(const Op &loop) {
-  bool found = false;
-  forEach<ConvertOp>(loop.body, [&](ConvertOp<const Op> convert) {
-    found |= convert.s().buffer->columns < convert.p().buffer->columns;
-  });
-  return found;
-}
-
-/// Whether step j has key tile j from the end.
-bool KernelEmitter::countsBack() const {
-  return llvm::any_of(sections.loops, [this](const Sections::Steps &steps) {
-    const std::optional<ConstMask> mask = maskIn(*steps.loop);
-    return mask && direction(expand(kernel, mask->key()), steps.loop.variable()) == Direction::NotIncreasing;
-  });
-}
-
-KernelEmitter::Products KernelEmitter::productsOf(const Op &loop) const {
-  Products found;
-  walk(loop.body, [&](const Op &op) {
-    if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
-      (isOfScores(kernel, op) ? found.hasScores : found.hasResults) = true;
-  });
-  return found;
-}
-
-llvm::StringRef KernelEmitter::summaryOf(LoopOp<const Op> loop) const {
-  const Products products = productsOf(*loop);
-  if (products.hasScores && !products.hasResults)
-    return isOfPart(*loop) ? "The first step where rows of the group see the first half of its keys alone."
-                           : "Scores and softmax of the first step: no P V runs under them yet.";
-  if (products.hasResults && !products.hasScores)
-    return "P V of the last step.";
-  if (!products.hasScores) {
-    const bool takesTurn = llvm::any_of(loop->body.ops, [](const auto &op) { return op->kind == OpKind::PassTurn; });
-    return takesTurn ? "The group's turn at key tile j, of which its rows see nothing."
-                     : "Key tile j, of which the rows of the group see nothing.";
-  }
-  const bool isBack = countsBack();
-  if (!maskIn(*loop))
-    return isBack ? "Key tile j from the end, which every row sees whole." : "Key tile j, which every row sees whole.";
-  if (isMasked(*loop))
-    return isBack ? "Key tile j from the end, of which some rows see only a part."
-                  : "Key tile j, of which some rows see only a part.";
-  return "Key tile j.";
-}
-
-/// Whether only some steps tell their stages: of the loop over whole tiles.
+/// Whether only some steps tell their stages: of loops that may run often, and do not mask each step.
 bool KernelEmitter::isSampled(LoopOp<const Op> loop) const {
-  const Products products = productsOf(*loop);
-  return instrument == Instrument::Stages && products.hasScores && products.hasResults && !runsAtMostOnce(loop) &&
-         !isMasked(*loop);
+  bool multiplies = false, masks = false;
+  for (const std::unique_ptr<Op> &op : loop->body.ops) {
+    multiplies |= op->kind == OpKind::Mma || op->kind == OpKind::MmaIssue;
+    masks |= isMask(*op) && !op->has(Attr::When);
+  }
+  return instrument == Instrument::Stages && multiplies && !masks && !runsAtMostOnce(loop) &&
+         !oneStepOf(loop.variable(), loop.begin(), loop.end());
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
@@ -94,34 +38,13 @@ std::string KernelEmitter::tileArguments() const {
   return kernel.grid.hasClusters() ? "kTileRows, kCluster" : "kTileRows";
 }
 
-/// Whether the first thread of a role executes the op for all of them.
-static bool isByOneThread(const Op &op) {
-  switch (op.kind) {
-  case OpKind::MbarrierInit:
-  case OpKind::FetchTile:
-  case OpKind::HandTile:
-  case OpKind::Fence:
-    return true;
-  case OpKind::CopyIssue:
-    return isBulkCopy(op);
-  case OpKind::Arrive:
-  case OpKind::Wait:
-  case OpKind::AwaitLaunches:
-    return actorOf(op) == Actor::Role;
-  case OpKind::Loop:
-    return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
-  default:
-    return false;
-  }
-}
-
 const Op *fagen::findBeyondOneThread(const Role &load) {
   unsigned barriers = 0;
   for (const std::unique_ptr<Op> &op : load.body.ops) {
     const bool isBarrier = op->kind == OpKind::Barrier;
     if (op->kind == OpKind::AwaitLaunches && op == load.body.ops.front()) // of the kernel
       continue;
-    if (barriers == 2 || !(isBarrier || isByOneThread(*op)))
+    if (barriers == 2 || !(isBarrier || isByFirstThread(*op)))
       return op.get();
     barriers += isBarrier;
   }
@@ -255,10 +178,10 @@ void KernelEmitter::emitFirstSources() {
 /// `behind` writes what no op says.
 void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops,
                                  llvm::function_ref<void(OpEmitter &)> behind) {
-  line(out, "/// {}", function.summary.str());
+  line(out, "/// {}", function.summary);
   if (function.isSampled)
     line(out, "template <bool kSampled>");
-  line(out, "__device__ __forceinline__ {} {}(const Cta &cta, Registers &r{}) {{", function.result, function.name,
+  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", function.name,
        function.parameters);
   {
     auto scope = out.scope();
@@ -285,52 +208,14 @@ std::optional<StepApart> KernelEmitter::stepApart(LoopOp<const Op> loop) const {
   return isInstrumented() || runsAtMostOnce(loop) ? std::nullopt : asStepApart(*loop);
 }
 
-/// The step in three functions: up to its terms, what is rare, and the rest.
-void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
-  const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
-  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
-                parameters, false, "bool"},
-               {}, [&](OpEmitter &emitter) {
-                 emitter.emitOutgrown(step);
-                 line(out, "return is_outgrown;");
-               });
-  emitFunction({Part::Step, name + "_settled",
-                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
-                parameters},
-               {}, [&](OpEmitter &emitter) { emitter.emitSettled(step); });
-  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
-               [&](OpEmitter &emitter) { emitter.emitSettledEnd(step); });
-  emitLoopApart(loop, *step.output);
-}
-
-/// Steps of which none is rare make a loop of their own. A vote keeps the two apart: ptxas makes one loop of two that
-/// begin at the same place.
-void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
-  const std::string step = nameOfStep(loop), j = loop.variable().str();
-  line(out, "/// {}", summaryOf(loop).str());
-  line(out, "__device__ __forceinline__ void {}s(const Cta &cta, Registers &r, int {}, int end) {{", step, j);
-  {
-    auto scope = out.scope();
-    line(out, "for (; ptx::any({0} < end); ++{0}) {{ // a vote: ptxas keeps what is rare out of the loop inside", j);
-    {
-      auto turn = out.scope();
-      line(out, "for (;; ++{0}) {{\n  if ({0} >= end)\n    return;\n  if ({1}(cta, r, {0}))\n    break;", j, step);
-      line(out, "  {0}_end(cta, r, {1});\n}}\n{0}_settled(cta, r, {1});\n{0}_end(cta, r, {1});", step, j);
-      OpEmitter(kernel, divisors, points, out, text.ops, &math).emitSettledOutput(output);
-    }
-    line(out, "}}");
-  }
-  line(out, "}}\n");
-}
-
 void KernelEmitter::emitStep(LoopOp<const Op> loop) {
+  const std::string variable = loop.variable().str();
   if (const std::optional<StepApart> step = stepApart(loop))
-    return emitStepsApart(loop, *step);
-  std::vector<const Op *> ops;
-  for (const std::unique_ptr<Op> &op : loop->body.ops)
-    ops.push_back(op.get());
-  emitFunction({Part::Step, nameOfStep(loop), summaryOf(loop), (", int " + loop.variable()).str(), isSampled(loop)},
-               ops);
+    return emitFunction(
+        {Part::Step, nameOfStep(loop) + "s", aboutOf(loop) + ".", fmt::format(", int {}, int end", variable)}, {},
+        [&](OpEmitter &emitter) { emitter.emitStepsApart(*step, variable, "", "end"); });
+  emitFunction({Part::Step, nameOfStep(loop), aboutOf(loop) + ".", ", int " + variable, isSampled(loop)},
+               pointersTo(loop->body.ops));
 }
 
 void KernelEmitter::emitLoops() {
@@ -344,7 +229,7 @@ void KernelEmitter::emitLoops() {
       line(out, "{}s(cta, r, {}, {});", step, spell(loop.begin()), spell(loop.end()));
       continue;
     }
-    line(out, "{}", loopHead(variable, loop.begin(), loop.end(), runsAtMostOnce(loop), spell));
+    line(out, "{}", loopHead(loop, runsAtMostOnce(loop), spell));
     if (!isSampled(loop)) {
       line(out, "  {}(cta, r, {});", step, variable);
       continue;
@@ -413,26 +298,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   if (load)
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();
-  line(out, "const Cta cta{{params,");
-  line(out, "{}              ptx::shared_storage<SharedStorage>(),", isFormed() ? "              form,\n" : "");
-  if (load) {
-    line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
-  } else {
-    for (const Matrix &source : sources()) {
-      const std::string &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
-      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, {1}, {2}){3},", tensor,
-           letValue(source.at()[0]), letValue(firstOf(source, 1)),
-           first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor));
-    }
-  }
-  std::string rest = "place.row_begin";
-  if (load)
-    rest += ",\n              group_row";
-  if (!load && mapsNamePlaces())
-    rest += ",\n              place.batch,\n              place.head,\n              place.kv_head";
-  if (isSplit())
-    rest += ",\n              place.split_begin,\n              place.split_keys";
-  line(out, "              {}{}}};", rest, namesOfLets(",\n              "));
+  emitValueOfCta("const Cta cta");
   if (load)
     emitRoles();
   line(out, "{}", isInstrumented() ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");

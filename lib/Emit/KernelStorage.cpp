@@ -20,63 +20,62 @@ bool fagen::isHandedOver(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-std::string fagen::handoverType(const Buffer &buffer) {
+std::string fagen::memberOf(const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
-    return "NextTile";
-  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : buffer.stages.str());
+    return fmt::format("NextTile {};", buffer.name);
+  if (buffer.type == ElementType::MBarrier)
+    return fmt::format("Mbarriers<{}> {};", buffer.stages == 1 ? "1" : buffer.stages.str(), buffer.name);
+  return fmt::format("{} {}{};", typeOfTile(buffer.name), buffer.name,
+                     buffer.isRing ? "[" + buffer.stages.str() + "]" : "");
 }
 
-void KernelEmitter::emitTileTypes() {
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isHandedOver(*buffer))
-      continue;
-    const bool isTensor = buffer->type != ElementType::F32;
-    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
-         isTensor ? "Element" : "float", buffer->rows.str(), buffer->columns.str(),
-         layoutText(buffer->layout).enumerator.str());
-  }
-  out << '\n';
+void fagen::emitTileTypes(IndentedStream &out, llvm::ArrayRef<const Buffer *> shared,
+                          llvm::function_ref<llvm::StringRef(ElementType)> spell) {
+  for (const Buffer *buffer : shared)
+    if (!isHandedOver(*buffer))
+      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name), spell(buffer->type).str(),
+           buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
 }
 
-/// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
-void KernelEmitter::emitStorage() {
-  emitTileTypes();
+void fagen::emitStorage(IndentedStream &out, const Kernel &kernel, llvm::ArrayRef<const Buffer *> shared,
+                        llvm::StringRef ringType, llvm::function_ref<bool(const Buffer &)> isOfRing) {
   std::vector<const Buffer *> rings, overlays;
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing && !isHandedOver(*buffer) && isOfKeys(kernel, *buffer))
+  for (const Buffer *buffer : shared) {
+    if (isOfRing(*buffer))
       rings.push_back(buffer);
     if (buffer->overlays)
       overlays.push_back(buffer);
   }
-  line(out, "struct KvRing {{");
-  for (const Buffer *ring : rings)
-    line(out, "  {} {}[{}];", typeOfTile(ring->name), ring->name, ring->stages.str());
-  line(out, "}};\n\nstruct SharedStorage {{");
-  bool ringWritten = false;
-  for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (isHandedOver(*buffer)) {
-      line(out, "  {} {};", handoverType(*buffer), buffer->name);
-      continue;
-    }
-    if (buffer->overlays || (buffer->isRing && isOfKeys(kernel, *buffer) && ringWritten))
-      continue;
-    if (!buffer->isRing || !isOfKeys(kernel, *buffer)) {
-      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
-           buffer->isRing ? "[" + buffer->stages.str() + "]" : "");
-      continue;
-    }
-    ringWritten = true;
-    if (overlays.empty()) {
-      line(out, "  KvRing ring;");
-      continue;
-    }
-    line(out, "  union {{\n    KvRing ring;");
-    for (const Buffer *overlay : overlays)
-      line(out, "    {} {};", typeOfTile(overlay->name), overlay->name);
-    line(out, "  }};");
+  if (!rings.empty()) {
+    line(out, "\nstruct {} {{", ringType.str());
+    for (const Buffer *ring : rings)
+      line(out, "  {}", memberOf(*ring));
+    line(out, "}};");
   }
-  line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",
-       kernel.sharedBytes);
+  line(out, "\nstruct SharedStorage {{");
+  for (const Buffer *buffer : shared) {
+    const bool isInRing = llvm::is_contained(rings, buffer);
+    if (!isInRing && !buffer->overlays)
+      line(out, "  {}", memberOf(*buffer));
+    if (!isInRing || buffer != rings.front())
+      continue;
+    line(out, "{}  {} ring;", overlays.empty() ? "" : "  union {\n  ", ringType.str());
+    for (const Buffer *overlay : overlays)
+      line(out, "    {}{}", memberOf(*overlay), overlay == overlays.back() ? "\n  };" : "");
+  }
+  line(out, "}};");
+  if (!shared.empty())
+    line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
+         kernel.sharedBytes);
+  out << '\n';
+}
+
+void KernelEmitter::emitStorage() {
+  const std::vector<const Buffer *> shared = buffersIn(Space::Shared);
+  emitTileTypes(out, shared, [&](ElementType type) { return spellElement(type); });
+  fagen::emitStorage(out, kernel, shared, "KvRing", [&](const Buffer &buffer) {
+    return buffer.isRing && !isHandedOver(buffer) && isOfKeys(kernel, buffer);
+  });
 }
 
 /// A let with run-time values spelled as the entry function reaches them.
@@ -112,17 +111,23 @@ std::vector<Matrix> KernelEmitter::sources() const {
   return found;
 }
 
-std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfSources() const {
+/// The rows that threads copy from: where the first one lies.
+std::vector<KernelEmitter::Member> KernelEmitter::membersOfSources() const {
   const std::string ofQueries = kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head";
   const std::string ofKeys = isSplit() ? "the first key's row of the K/V head" : "row 0 of the K/V head";
-  std::vector<std::pair<std::string, std::string>> members;
+  std::vector<Member> members;
   std::string before;
   for (const Matrix &source : sources()) {
-    const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries;
-    members.push_back({fmt::format("const Element *{};", source.tensor().param), what == before ? "likewise" : what});
+    const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries,
+                      &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
+    const std::string element = spellElement(source.tensor().type).str();
+    members.push_back(
+        {fmt::format("const {} *{};", element, tensor), what == before ? "likewise" : what,
+         fmt::format("head_rows<{4}>(params.{0}, params.{0}_stride, {1}, {2}){3}", tensor, letValue(source.at()[0]),
+                     letValue(firstOf(source, 1)),
+                     first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor), element)});
     before = what;
   }
-  members.push_back({"int row_begin;", "first query row"});
   return members;
 }
 
@@ -151,34 +156,54 @@ void KernelEmitter::emitFormParams() {
 }
 
 /// Beside the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
-std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfCta() const {
-  std::vector<std::pair<std::string, std::string>> members;
+std::vector<KernelEmitter::Member> KernelEmitter::membersOfCta() const {
+  std::vector<Member> members;
+  auto addPlace = [&](const char *name, const char *note) {
+    members.push_back({fmt::format("int {};", name), note, fmt::format("place.{}", name)});
+  };
+  auto addVariable = [&](const std::string &type, const std::string &name, const std::string &note) {
+    members.push_back({fmt::format("{} {};", type, name), note, name});
+  };
+  auto addHeads = [&] {
+    addPlace("batch", "of Q, K, V and O");
+    addPlace("head", "of Q and O");
+    addPlace("kv_head", "of K and V");
+  };
   if (load)
-    members = {{"int batch;", "of Q, K, V and O"},
-               {"int head;", "of Q and O"},
-               {"int kv_head;", "of K and V"},
-               {"int row_begin;", "first query row"},
-               {"int group_row;", "first row of this warp group in the tile"}};
+    addHeads();
   else
     members = membersOfSources();
-  if (!load && mapsNamePlaces())
-    members.insert(members.end(),
-                   {{"int batch;", "of Q, K, V and O"}, {"int head;", "of Q and O"}, {"int kv_head;", "of K and V"}});
-  if (isSplit())
-    members.insert(members.end(),
-                   {{"int split_begin;", "first key of the split"}, {"int split_keys;", "how many keys it has"}});
-  if (turns)
-    members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
-                                   {"int turn;", "tiles that this CTA had before"},
-                                   {"int base;", "key tiles of those"}});
+  addPlace("row_begin", "first query row");
+  if (load)
+    addVariable("int", "group_row", "first row of this warp group in the tile");
+  else if (mapsNamePlaces())
+    addHeads();
+  if (isSplit()) {
+    addPlace("split_begin", "first key of the split");
+    addPlace("split_keys", "how many keys it has");
+  }
+  if (turns) {
+    addVariable("int", "tile", "number of the tile of query rows");
+    addVariable("int", "turn", "tiles that this CTA had before");
+    addVariable("int", "base", "key tiles of those");
+  }
   for (const Scalar &scalar : kernel.scalars)
-    members.push_back({fmt::format("{} {};", scalar.isReal ? "float" : "int", scalar.name), "of the form"});
+    addVariable(scalar.isReal ? "float" : "int", scalar.name, "of the form");
   for (const TileDivisor &divisor : divisors)
-    members.push_back({fmt::format("Divisor {};", divisor.name), "divides by " + divisor.value.str()});
+    addVariable("Divisor", divisor.name, "divides by " + divisor.value.str());
   for (const Let &let : letsOfTile())
-    members.push_back(
-        {fmt::format("{} {};", typeOf(let), let.name), let.source ? "read for the whole tile" : let.note});
+    addVariable(typeOf(let), let.name, let.source ? "read for the whole tile" : let.note);
   return members;
+}
+
+/// A Cta, its members one below the other.
+void KernelEmitter::emitValueOfCta(const std::string &head) {
+  const std::string separator = ",\n" + std::string(head.size() + 1, ' ');
+  std::string values =
+      "params" + (isFormed() ? separator + "form" : "") + separator + "ptx::shared_storage<SharedStorage>()";
+  for (const Member &member : membersOfCta())
+    values += separator + member.value;
+  line(out, "{}{{{}}};", head, values);
 }
 
 void KernelEmitter::emitCta() {
@@ -187,7 +212,10 @@ void KernelEmitter::emitCta() {
        isFormed() ? "  const FormParams &form;\n" : "");
   {
     auto scope = out.scope();
-    printAligned(out, membersOfCta());
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (const Member &member : membersOfCta())
+      lines.push_back({member.declaration, member.note});
+    printAligned(out, lines);
   }
   line(out, "}};\n");
   if (load) {
@@ -271,19 +299,6 @@ void KernelEmitter::emitLets() {
   }
 }
 
-/// What emitLets declares, in the order in which a Cta has it.
-std::string KernelEmitter::namesOfLets(llvm::StringRef separator) const {
-  std::string names;
-  auto add = [&](const std::string &name) { names += separator.str() + name; };
-  for (const Scalar &scalar : kernel.scalars)
-    add(scalar.name);
-  for (const TileDivisor &divisor : divisors)
-    add(divisor.name);
-  for (const Let &let : letsOfTile())
-    add(let.name);
-  return names;
-}
-
 void KernelEmitter::emitCtaAt() {
   line(out, "/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.");
   line(
@@ -295,13 +310,7 @@ void KernelEmitter::emitCtaAt() {
     auto scope = out.scope();
     line(out, "const CtaPlace place = {}(params, tile);", locate());
     emitLets();
-    line(out, "return {{params,");
-    if (isFormed())
-      line(out, "        form,");
-    line(out, "        ptx::shared_storage<SharedStorage>(),");
-    line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
-    line(out, "        group_row,");
-    line(out, "        tile,\n        turn,\n        base{}}};", namesOfLets(",\n        "));
+    emitValueOfCta("return ");
   }
   line(out, "}}\n");
 }
@@ -313,8 +322,16 @@ std::string fagen::fragmentType(const MmaFamilyInfo &family, const Buffer &buffe
   if (buffer.columns == 1)
     return fmt::format("{}<{}>", isMma ? "RowValues" : "LaneRows", rows);
   if (buffer.type == ElementType::F32)
-    return fmt::format("{}<{}, {}>", isMma ? "Accumulator" : "LaneColumns", rows, columns);
-  return fmt::format("{}<{}, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", element.str(), rows, columns);
+    return fmt::format("{}<{}, {}>",
+                       buffer.isInQuads ? "QuadAccumulator"
+                       : isMma          ? "Accumulator"
+                                        : "LaneColumns",
+                       rows, columns);
+  return fmt::format("{}<{}, {}, {}>",
+                     buffer.isInQuads ? "QuadOperand"
+                     : isMma          ? "LeftOperand"
+                                      : "WmmaOperand",
+                     element.str(), rows, columns);
 }
 
 void KernelEmitter::emitRegisters() {
@@ -323,7 +340,8 @@ void KernelEmitter::emitRegisters() {
     if (buffer->type != ElementType::U32 && text.registers.contains(buffer)) // the entry has a variable of its own
       line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *buffer, "Element"), buffer->name);
   for (const Buffer *ring : runningRings())
-    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
+    line(out, "  const {} *next_{}; // where this thread's next vector comes from", spellElement(ring->type).str(),
+         ring->name);
   if (instrument != Instrument::None)
     line(out, "  StageClock<{}> clock;", clockArguments());
   line(out, "}};\n");

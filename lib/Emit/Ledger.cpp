@@ -77,16 +77,11 @@ public:
   std::vector<std::string> lines() const {
     if (bars.empty())
       return siteLines();
-    std::vector<std::string> lines = guardLines();
-    llvm::append_range(lines, objectLines());
-    return lines;
-  }
-
-  std::vector<std::string> guardLines() const {
     std::vector<std::string> lines;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->guard)
         lines.push_back(guardLine(*buffer));
+    llvm::append_range(lines, objectLines());
     return lines;
   }
 
@@ -206,15 +201,3 @@ private:
 } // namespace
 
 std::vector<std::string> fagen::ledgerOf(const Kernel &kernel) { return Ledger(kernel).lines(); }
-
-std::vector<std::string> fagen::guardsOf(const Kernel &kernel) { return Ledger(kernel).guardLines(); }
-
-std::vector<std::pair<std::string, unsigned>> fagen::countsOfSites(const Kernel &kernel) {
-  std::map<std::string, unsigned> counts;
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) {
-      if (op.site != 0)
-        ++counts[opInfo(op.kind).name.str()];
-    });
-  return {counts.begin(), counts.end()};
-}

@@ -15,10 +15,4 @@ namespace fagen {
 /// same share one. --emit=barriers and the manifest list all pairs.
 std::vector<std::string> ledgerOf(const ir::Kernel &kernel);
 
-/// Those of guarded buffers alone.
-std::vector<std::string> guardsOf(const ir::Kernel &kernel);
-
-/// How many sites of each op a kernel has: "mma_wait", 4.
-std::vector<std::pair<std::string, unsigned>> countsOfSites(const ir::Kernel &kernel);
-
 } // namespace fagen

@@ -26,17 +26,21 @@ static constexpr unsigned kIndent = 2;
 static constexpr size_t kBufferBytes = size_t(1) << 14;
 
 /// Words rather than numbers, so that a person and a tool of another ABI can read them.
-static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod",
-                                       "ceil_div", "neg",      "not", "eq",  "ne",  "lt",  "le",
-                                       "gt",       "ge",       "and", "or",  "min", "max", "floor_div"};
-static const char *const kVariableWords[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
-                                             "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits", "row"};
+static constexpr StringLiteral kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod",
+                                             "ceil_div", "neg",      "not", "eq",  "ne",  "lt",  "le",
+                                             "gt",       "ge",       "and", "or",  "min", "max", "floor_div"};
+static constexpr StringLiteral kVariableWords[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
+                                                   "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits", "row"};
+static_assert(std::size(kOpWords) == FAGEN_OP_FLOOR_DIV + 1 && std::size(kVariableWords) == FAGEN_VAR_ROW + 1);
+
+StringRef fagen::wordOf(SelectOp::Kind kind) { return kOpWords[kind]; }
+StringRef fagen::wordOf(SelectVariable variable) { return kVariableWords[unsigned(variable)]; }
 
 /// An operation is its word; a constant is its number; a variable is its name: ["seq_q", 32, "le"].
 static json::Value jsonOf(const SelectOp &op) {
   if (op.kind == SelectOp::Constant)
     return op.value;
-  return op.kind == SelectOp::Variable ? kVariableWords[op.value] : kOpWords[op.kind];
+  return op.kind == SelectOp::Variable ? wordOf(SelectVariable(op.value)) : wordOf(op.kind);
 }
 
 /// With room for all of them: an array that grows copies its values.
@@ -226,8 +230,7 @@ static json::Object membersOf(const VariantPlan &plan) {
   return object;
 }
 
-/// What the table's row has beside its launches.
-static json::Object rowOf(const VariantPlan &plan, unsigned order) {
+json::Object fagen::rowOf(const VariantPlan &plan, unsigned order) {
   const Variant &variant = *plan.variant;
   const TargetInfo &target = *variant.target;
   json::Object object = membersOf(plan);
@@ -258,6 +261,8 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                                          {"tile_rows", variant.schedule.tileRows},
                                          {"tile_keys", variant.schedule.tileKeys}})
     object[key] = value;
+  if (problem.kvDType != KvDType::Same)
+    object["kv_dtype"] = toString(problem.kvDType);
   if (problem.form)
     object["form"] = problem.formIndex;
   if (!plan.sharedTiles.empty())

@@ -91,13 +91,10 @@ std::string OpEmitter::cornerOf(const Op &op) const {
 void OpEmitter::emitWhen(const Op &op, llvm::function_ref<void()> emit) {
   if (!op.has(Attr::When))
     return emit();
-  line(out, "if ({}) {{", expression(op.expr(Attr::When)));
-  {
-    auto scope = out.scope();
+  inBraces(fmt::format("if ({})", expression(op.expr(Attr::When))), [&] {
     callStandsHere();
     emit();
-  }
-  line(out, "}}");
+  });
 }
 
 /// `op` is the map, or the step that is masked again.

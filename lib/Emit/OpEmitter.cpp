@@ -3,9 +3,9 @@
 
 #include "OpEmitter.h"
 
-#include "LoopText.h"
 #include "Stages.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Patterns.h"
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
@@ -126,18 +126,10 @@ Expr fagen::spellRunValues(const Expr &expr, llvm::function_ref<llvm::StringRef(
   });
 }
 
-/// Tiles of query rows are taken in turn: the loop's variable counts them, what it carries the steps before.
-static Expr spellTurns(const Kernel &kernel, Expr expr) {
-  for (const Role &role : kernel.roles)
-    if (const auto loop = turnsOf(role))
-      expr = expr.substitute(loop->variable(), variable("cta.turn")).substitute(loop->carry(), variable("cta.base"));
-  return expr;
-}
-
 std::string OpEmitter::expression(const Expr &expr) const {
   const Expr called =
       spellCalls(kernel, divisors, expr, "cta.", [&](const Expr &operand) { return expression(operand); });
-  Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
+  const Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
     switch (scope) {
     case RunScope::Launch:
       return "cta.params";
@@ -152,11 +144,24 @@ std::string OpEmitter::expression(const Expr &expr) const {
     }
     return "";
   });
-  for (const Let &let : kernel.lets)
-    spelled = spelled.substitute(let.name, variable("cta." + let.name));
-  for (const Scalar &scalar : kernel.scalars)
-    spelled = spelled.substitute(scalar.name, variable("cta." + scalar.name));
-  return spellTurns(kernel, spelled).str();
+  return spelled.rewritten([&](const Expr &node) { return memberOfCta(node); }).str();
+}
+
+/// A let, a scalar, or of tiles of query rows that are taken in turn their number, and what the loop carries; null for
+/// others.
+Expr OpEmitter::memberOfCta(const Expr &node) const {
+  if (node.kind() != ExprKind::Variable)
+    return {};
+  const llvm::StringRef name = node.name();
+  auto isNamed = [&](const auto &each) { return each.name == name; };
+  if (llvm::any_of(kernel.lets, isNamed) || llvm::any_of(kernel.scalars, isNamed))
+    return variable(("cta." + name).str());
+  for (const Role &role : kernel.roles)
+    if (const auto loop = turnsOf(role))
+      for (const auto &[of, member] : {std::pair(loop->variable(), "cta.turn"), std::pair(loop->carry(), "cta.base")})
+        if (name == of)
+          return variable(member);
+  return {};
 }
 
 std::string OpEmitter::headOf(const Op &op) const {
@@ -286,16 +291,26 @@ void OpEmitter::emitAsyncMma(const Op &op) {
   line(out, "ptx::{}_wait<{}>();", family.async.str(), MmaWaitOp(op).pending());
 }
 
+std::string fagen::loopHead(LoopOp<const Op> loop, bool runsAtMostOnce,
+                            llvm::function_ref<std::string(const Expr &)> spell) {
+  const std::string variable = loop.variable().str();
+  const std::optional<OneStep> once = oneStepOf(variable, loop.begin(), loop.end());
+  if (!once && !runsAtMostOnce)
+    return fmt::format("for (int {0} = {1}; {0} < {2}; ++{0})", variable, spell(loop.begin()), spell(loop.end()));
+  const OneStep step = once ? *once : OneStep{loop.begin(), lessThan(ir::variable(variable), loop.end())};
+  return fmt::format("if (const int {} = {}; {})", variable, spell(step.begin), spell(step.condition));
+}
+
 void OpEmitter::emitLoop(const Op &op) {
-  const LoopOp loop(op);
-  line(out, "{} {{",
-       loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) { return expression(expr); }));
+  inBraces(loopHead(LoopOp(op), false, [&](const Expr &expr) { return expression(expr); }),
+           [&] { emitBlock(pointersTo(op.body.ops)); });
+}
+
+void OpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
+  line(out, "{} {{", head);
   {
     auto scope = out.scope();
-    std::vector<const Op *> ops;
-    for (const std::unique_ptr<Op> &inner : op.body.ops)
-      ops.push_back(inner.get());
-    emitBlock(ops);
+    body();
   }
   line(out, "}}");
 }
@@ -419,6 +434,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::StoreNumber: // of programs
   case OpKind::Combine:     // a kernel of its own
   case OpKind::ClassifyTiles:
+  case OpKind::PlanRows:
   case OpKind::If:
   case OpKind::Place:
     break;

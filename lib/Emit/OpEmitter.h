@@ -59,6 +59,15 @@ bool runsAtMostOnce(const ir::Kernel &kernel, const ir::Role &role, ir::LoopOp<c
 /// Calls `visit` with what the text has functions for, in program order, bodies of loops and branches included.
 void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Composition &)> visit);
 
+/// What a loop is about, or its name.
+inline std::string aboutOf(ir::LoopOp<const ir::Op> loop) {
+  return (loop.about().empty() ? loop.name() : loop.about()).str();
+}
+/// `for (int j = begin; j < end; ++j)`, or `if (const int j = begin; ...)` where the bounds or the caller say that it
+/// runs at most once.
+std::string loopHead(ir::LoopOp<const ir::Op> loop, bool runsAtMostOnce,
+                     llvm::function_ref<std::string(const ir::Expr &)> spell);
+
 /// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
 inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
 
@@ -109,12 +118,9 @@ public:
   virtual ~OpEmitter() = default;
 
   virtual void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
-  /// A step that settles apart, in three parts: whether a row has outgrown its maximum, what is done then, and what is
-  /// done in either case.
-  void emitOutgrown(const StepApart &step);
-  void emitSettled(const StepApart &step);
-  void emitSettledEnd(const StepApart &step);
-  void emitSettledOutput(const ir::Op &op);
+  /// A loop over steps that settle apart, from `begin`, a declaration or nothing, to `end`.
+  void emitStepsApart(const StepApart &step, const std::string &variable, const std::string &begin,
+                      const std::string &end);
   /// The clock that an instrumented function has, and the parameters of the launch, as it spells them.
   struct ClockNames {
     std::string name = "r.clock", params = "cta.params";
@@ -145,6 +151,7 @@ protected:
   virtual void emitBulkCopy(ir::CopyIssueOp<const ir::Op> copy);
   /// Elements of tensors, as the text calls their type.
   virtual std::string elementType(ir::ElementType) const { return "Element"; }
+  ir::Expr memberOfCta(const ir::Expr &node) const;
   /// "place.batch, place.head": of the first row of the view that the op names.
   std::string headOf(const ir::Op &op) const;
   /// A measure's constant where the text has it, else the number.
@@ -155,6 +162,8 @@ protected:
   virtual bool countsWarps() const { return true; }
   /// "cta.shared.k_full, j": an mbarrier and a position.
   std::string mbarrier(const ir::Operand &operand) const;
+  /// `head { ... }`
+  void inBraces(const std::string &head, llvm::function_ref<void()> body);
   /// The next line has the op's call; for ops whose first line has not.
   void callStandsHere() { places.back().line = out.getLine(); }
 
@@ -192,6 +201,9 @@ private:
   bool isSeenAhead(const ir::Op &op) const;
   void emitReduce(const ir::Op &op);
   void emitComposition(const Composition &composition);
+  void emitOutgrown(const StepApart &step);
+  void emitSettled(const StepApart &step);
+  void emitSettledEnd(const StepApart &step);
   void emitRescaling(const ir::Rescaling &rescaling);
   void emitOutputRescaling(const ir::OutputRescaling &rescaling);
   void emitBeginning(const ir::Beginning &beginning);

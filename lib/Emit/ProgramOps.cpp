@@ -3,7 +3,6 @@
 
 #include "ProgramOps.h"
 #include "KernelEmitter.h"
-#include "LoopText.h"
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
@@ -23,8 +22,8 @@ bool fagen::isByFirstThread(const Op &op) {
     return fence->kind() == FenceKind::MbarrierInit;
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
-  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile ||
-                        op.kind == OpKind::StoreNumber || op.kind == OpKind::BulkStore ||
+  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::AwaitLaunches || op.kind == OpKind::FetchTile ||
+                        op.kind == OpKind::HandTile || op.kind == OpKind::StoreNumber || op.kind == OpKind::BulkStore ||
                         op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
@@ -372,6 +371,15 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
        expression(matrix.rows()));
 }
 
+void ProgramOpEmitter::emitPlanRows(PlanRowsOp<const Op> plan) {
+  auto of = [](const Operand &operand) { return "cta.params." + operand.buffer->param; };
+  line(out, "plan_rows<{}, {}, {}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});",
+       plan.tile(), plan.tileKeys(), plan.causal(), ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()),
+       of(plan.count()), expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()),
+       of(plan.used()), of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
+       expression(plan.totalKeys()), expression(plan.uses()), expression(plan.usesKeys()));
+}
+
 /// The dimension along which rows of a box follow each other, the fastest being 0.
 static unsigned rowOfBox(const Matrix &matrix) {
   return matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
@@ -450,15 +458,6 @@ void ProgramOpEmitter::emitPlace() {
       emitLet(let);
 }
 
-void ProgramOpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
-  line(out, "{} {{", head);
-  {
-    auto scope = out.scope();
-    body();
-  }
-  line(out, "}}");
-}
-
 void ProgramOpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   while (!ops.empty()) {
     const bool isOfFirst = !isUnderFirst && isByFirstThread(*ops.front());
@@ -481,34 +480,18 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
   if (op.has(Attr::About) || op.has(Attr::Name))
-    line(out, "// {}", (op.has(Attr::About) ? loop.about() : loop.name()).str());
+    line(out, "// {}", aboutOf(loop));
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
-    return emitStepsApart(loop, *step);
+    return emitStepsApart(*step, loop.variable().str(),
+                          fmt::format("int {} = {}", loop.variable().str(), expression(loop.begin())),
+                          expression(loop.end()));
   auto spell = [&](const Expr &expr) { return expression(expr); };
-  std::string head = loopHead(loop.variable(), loop.begin(), loop.end(), isOnce, spell);
+  std::string head = loopHead(loop, isOnce, spell);
   if (const std::string carry = loop.carry().str(); !carry.empty())
     head = fmt::format("for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0})", loop.variable().str(),
                        spell(loop.begin()), spell(loop.end()), carry, spell(loop.step()));
   inBraces(head, [&] { emitBodyOf(op); });
-}
-
-/// Steps of which none is rare make a loop of their own.
-void ProgramOpEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
-  const std::string variable = loop.variable().str(), end = expression(loop.end());
-  line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
-  inBraces(fmt::format("for (int {0} = {1}; ptx::any({0} < {2}); ++{0})", variable, expression(loop.begin()), end),
-           [&] {
-             inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
-               emitOutgrown(step);
-               line(out, "if (is_outgrown)\n  break;");
-               emitSettledEnd(step);
-             });
-             line(out, "if ({} >= {})\n  break;", variable, end);
-             emitSettled(step);
-             emitSettledEnd(step);
-             emitSettledOutput(*step.output);
-           });
 }
 
 /// Tiles go to the CTAs in turn, or each CTA goes on with the one that is handed over.
@@ -583,6 +566,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
+  case OpKind::PlanRows:
+    return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:
     return emitBulkStore(op), true;
   case OpKind::BulkCommit:

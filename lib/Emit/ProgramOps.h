@@ -59,10 +59,9 @@ private:
   std::string offsetsOf(const ir::Matrix &matrix) const;
   std::string placedRows(const ir::Operand &operand) const;
   std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
+  void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
   void emitBodyOf(const ir::Op &owner);
-  void inBraces(const std::string &head, llvm::function_ref<void()> body);
   void emitTiles(const ir::Op &op);
   void emitTicket(const ir::Op &op);
   std::string tileCount() const;

@@ -9,6 +9,7 @@
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 #include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>

@@ -138,7 +138,8 @@ private:
     text += "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
-    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "");
+    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
+           (tensor.arePlaces ? " places" : "");
   }
 
   /// What the caller promises of integers.
@@ -185,6 +186,18 @@ private:
     return found;
   }
 
+  /// Whether a launch leaves there which tiles there are, for those after it.
+  bool isPlan(const Buffer &tensor) const {
+    bool found = false;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+      for (const Role &role : kernel->roles)
+        forEach<PlanRowsOp>(role.body, [&](PlanRowsOp<const Op> plan) {
+          for (const Operand *each : {&plan.rows(), &plan.words(), &plan.order(), &plan.count()})
+            found |= each->buffer->param == tensor.param;
+        });
+    return found;
+  }
+
   /// Shapes are of sizes and constants of the kernel that declares the buffer.
   const Kernel &kernelOf(const Buffer &tensor) const {
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
@@ -201,6 +214,8 @@ private:
     object["declared"] = declaredType(*tensor.buffer);
     if (tensor.isWritten)
       object["written"] = true;
+    if (isPlan(*tensor.buffer))
+      object["workspace"] = true;
     if (isCounter(*tensor.buffer))
       object["zeroed"] = object["restored"] = true;
     if (tensor.buffer->isStrided)

@@ -4,7 +4,6 @@
 #include "ProgramText.h"
 
 #include "KernelEmitter.h"
-#include "Ledger.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -45,6 +44,9 @@ KernelText ProgramTextEmitter::run() {
   line(out, "}} // namespace fagen::generated");
   out.flush();
   stream.flush();
+  for (size_t i = places.size(); i-- != 0;) // the last first: places before stay
+    insertConstants(text, *program.kernels[i], places[i],
+                    i + 1 == places.size() ? llvm::StringRef::npos : places[i + 1]);
   return std::move(text);
 }
 
@@ -58,70 +60,17 @@ void ProgramTextEmitter::emitHead() {
   out << '\n';
 }
 
-/// Which parts of the device library the text of a composition calls.
-static void addHeaders(const Composition &composition, const MmaFamilyInfo &family,
-                       std::set<llvm::StringRef> &headers) {
-  const Op &op = *composition.subject;
-  if (composition.settling)
-    headers.insert("ops/settle.h");
-  else if (composition.isSingle() && isOfElements(op))
-    headers.insert("ops/map.h");
-  for (const Operand &operand : op.operands)
-    if (operand.buffer && operand.buffer->type == ElementType::E4M3)
-      headers.insert("ops/bytes.h");
-  switch (op.kind) {
-  case OpKind::Mma:
-  case OpKind::MmaIssue:
-  case OpKind::LoadFragment:
-    headers.insert(family.headers.begin(), family.headers.end());
-    if (const auto product = dynCast<MmaOp>(op); product && product->sums())
-      headers.insert("ops/mma_f16.h");
-    break;
-  case OpKind::Map:
-    headers.insert("ops/mma.h");
-    break;
-  case OpKind::StorePartial:
-    headers.insert("ops/merge.h");
-    break;
-  case OpKind::StoreNumber:
-    headers.insert("ptx/global.h");
-    break;
-  case OpKind::AwaitLaunches:
-    headers.insert("ptx/launches.h");
-    break;
-  case OpKind::StoreMergedSplit:
-  case OpKind::CombineLast:
-    headers.insert("ops/combine.h");
-    break;
-  case OpKind::CopyIssue:
-  case OpKind::Store:
-  case OpKind::StoreLse:
-  case OpKind::BulkStore:
-    headers.insert("ops/matrix.h");
-    break;
-  default:
-    headers.insert({"ops/softmax.h", "ops/store.h"});
-  }
-  forEachExpr(op, [&](const Expr &expr) {
-    expr.rewritten([&](const Expr &node) {
-      if (node.kind() >= ExprKind::Tanh && node.kind() <= ExprKind::I32)
-        headers.insert("ops/functions.h");
-      return Expr();
-    });
-  });
-}
-
 void ProgramTextEmitter::emitIncludes() {
-  std::set<llvm::StringRef> headers = {"ops/pipeline.h",  "ops/softmax.h",  "ptx/barrier.h",      "ptx/warpgroup.h",
-                                       "tile/fragment.h", "tile/integer.h", "tile/shared_tile.h", "types.h"};
-  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
-    for (const Role &role : kernel->roles)
-      forEachComposition(role.body, [&](const Composition &composition) {
-        addHeaders(composition, mmaFamily(kernel->backend), headers);
-      });
-  for (llvm::StringRef header : headers)
-    line(out, "#include <fagen/device/{}>", header.str());
-  out << '\n';
+  std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+    addHeadersOfOps(*kernel, headers);
+    if (awaitsLaunches(*kernel))
+      headers.insert("ptx/launches.h");
+    for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
+      if (buffer->type == ElementType::E4M3)
+        headers.insert("ops/bytes.h");
+  }
+  fagen::emitIncludes(out, headers);
 }
 
 void ProgramTextEmitter::emitParams() {
@@ -166,8 +115,11 @@ void ProgramTextEmitter::emitParams() {
 
 void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   line(out, "namespace {} {{\n", namespaceOf(kernel));
-  emitLedger(kernel);
-  emitConstants(kernel);
+  emitMap(out, kernel);
+  out << '\n';
+  out.flush();
+  stream.flush();
+  places.push_back(text.source.size());
   emitStorage(kernel);
   emitCta(kernel);
   for (const Role &role : kernel.roles) {
@@ -178,96 +130,10 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   emitEntry(kernel);
 }
 
-/// What lies where, who runs what, and what orders them. --emit=barriers and the IR have each site.
-void ProgramTextEmitter::emitLedger(const Kernel &kernel) {
-  std::string shared, mbarriers, roles, orders;
-  auto add = [](std::string &list, const std::string &item) { list += (list.empty() ? "" : ", ") + item; };
-  for (const Buffer *buffer : sharedOf(kernel))
-    if (buffer->type == ElementType::MBarrier)
-      add(mbarriers, buffer->name);
-    else
-      add(shared, fmt::format("{} at {}", buffer->name, *buffer->offset));
-  for (const Role &role : kernel.roles)
-    add(roles, fmt::format("{}: warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
-                           role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers)));
-  for (const auto &[what, count] : countsOfSites(kernel))
-    add(orders, fmt::format("{} {}", count, what));
-  line(out, "// shared   {} B: {}{}{}", kernel.sharedBytes, shared, mbarriers.empty() ? "" : "; mbarriers ", mbarriers);
-  line(out, "// roles    {}", roles);
-  for (const std::string &entry : guardsOf(kernel))
-    line(out, "// {}", entry);
-  if (!orders.empty())
-    line(out, "// sites    {}", orders);
-}
-
-/// Those that the text names.
-void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
-  llvm::StringSet<> used;
-  auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
-  for (const Let &let : kernel.lets)
-    use(let.value);
-  for (const GridIndex &index : kernel.grid.indices)
-    use(index.extent);
-  if (const std::optional<TurnOrder> &turns = kernel.grid.turns)
-    llvm::for_each(std::array{turns->rows.expr(), turns->tiles.value_or(0).expr(), turns->rowsOfRun}, use);
-  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
-    llvm::for_each(buffer->shape, use);
-    for (const Count &count : {buffer->rows, buffer->columns, buffer->stages})
-      use(count.expr());
-  }
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) {
-      forEachExpr(op, use);
-      if (isByAddress(op))
-        used.insert(nameOf(Measure::VectorBytes));
-    });
-  for (const Constant &constant : kernel.constants)
-    if (used.contains(constant.name))
-      line(out, "constexpr int {} = {};{}", constant.name, constant.value,
-           constant.origin.empty() ? "" : " // " + constant.origin);
-  out << '\n';
-}
-
-/// Members stand in the order of allocation, and where it put them.
 void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
-  for (const Buffer *buffer : buffers)
-    if (!isHandedOver(*buffer))
-      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
-           spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
-           layoutText(buffer->layout).enumerator.str());
-  auto member = [&](const Buffer *buffer) {
-    if (isHandedOver(*buffer))
-      return line(out, "  {} {};", handoverType(*buffer), buffer->name);
-    line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
-         buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
-  };
-  auto isOfUnion = [&](const Buffer *buffer) { return buffer->overlays || isOverlain(kernel, *buffer); };
-  const bool hasUnion = llvm::any_of(buffers, isOfUnion);
-  if (hasUnion) {
-    line(out, "struct Ring {{");
-    for (const Buffer *buffer : buffers)
-      if (isOverlain(kernel, *buffer))
-        member(buffer);
-    line(out, "}};");
-  }
-  line(out, "struct SharedStorage {{");
-  for (const Buffer *buffer : buffers)
-    if (!isOfUnion(buffer))
-      member(buffer);
-  if (hasUnion) {
-    line(out, "  union {{\n    Ring ring;");
-    auto scope = out.scope();
-    for (const Buffer *buffer : buffers)
-      if (buffer->overlays)
-        member(buffer);
-    line(out, "}};");
-  }
-  line(out, "}};");
-  if (!buffers.empty())
-    line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
-         kernel.sharedBytes);
-  out << '\n';
+  emitTileTypes(out, buffers, spellType);
+  fagen::emitStorage(out, kernel, buffers, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
 }
 
 void ProgramTextEmitter::emitCta(const Kernel &kernel) {

@@ -25,8 +25,6 @@ private:
   void emitIncludes();
   void emitParams();
   void emitKernel(const ir::Kernel &kernel);
-  void emitLedger(const ir::Kernel &kernel);
-  void emitConstants(const ir::Kernel &kernel);
   void emitStorage(const ir::Kernel &kernel);
   void emitCta(const ir::Kernel &kernel);
   void emitGrid(const ir::Kernel &kernel);
@@ -36,6 +34,7 @@ private:
 
   const ir::Program &program;
   const ProgramParams params;
+  std::vector<size_t> places; ///< of each kernel's constants in the text
   KernelText text;
   llvm::raw_string_ostream stream;
   IndentedStream out;

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -61,7 +63,9 @@ public:
     const MaskBounds bounds = boundsOf(kernel, bounding ? bounding : constant(1));
     if (!areExact(bounds))
       return std::nullopt;
-    return KeysOfRow{bounds.firstKey == constant(0) ? Expr() : bounds.firstKey, bounds.keyEnd, follow, areOver};
+    const bool isOpen = bounds.keyEnd == constant(std::numeric_limits<int64_t>::max());
+    return KeysOfRow{bounds.firstKey == constant(0) ? Expr() : bounds.firstKey,
+                     isOpen ? constant(std::numeric_limits<int32_t>::max()) : bounds.keyEnd, follow, areOver};
   }
 
 private:

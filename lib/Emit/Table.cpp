@@ -6,12 +6,13 @@
 
 #include "fagen/Emit/Table.h"
 
+#include "fagen/Emit/Manifest.h"
+
 #include "form/FormTables.h"
 #include "programs/RecipeText.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/ErrorHandling.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cctype>
@@ -32,42 +33,6 @@ static_assert(uint32_t(SelectOp::Constant) == FAGEN_OP_CONSTANT && uint32_t(Sele
 static_assert(uint32_t(SelectVariable::Batch) == FAGEN_VAR_BATCH && uint32_t(SelectVariable::Row) == FAGEN_VAR_ROW &&
               kFirstScalar == FAGEN_VAR_FORM_0);
 
-static const char *const kOpNames[] = {"CONSTANT", "VARIABLE", "ADD", "SUB", "MUL", "DIV", "MOD",
-                                       "CEIL_DIV", "NEG",      "NOT", "EQ",  "NE",  "LT",  "LE",
-                                       "GT",       "GE",       "AND", "OR",  "MIN", "MAX", "FLOOR_DIV"};
-static const char *const kVariableNames[] = {"BATCH",       "HEADS",      "KV_HEADS", "SEQ_Q", "SEQ_KV", "SMS",
-                                             "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE",    "MASK",  "SPLITS", "ROW"};
-static_assert(std::size(kOpNames) == FAGEN_OP_FLOOR_DIV + 1 && std::size(kVariableNames) == FAGEN_VAR_ROW + 1);
-
-static const char *passConstant(PassKind pass) {
-  return pass == PassKind::Backward ? "FAGEN_PASS_BACKWARD" : "FAGEN_PASS_FORWARD";
-}
-
-static const char *dtypeConstant(DType dtype) {
-  switch (dtype) {
-  case DType::F16:
-    return "FAGEN_DTYPE_F16";
-  case DType::BF16:
-    return "FAGEN_DTYPE_BF16";
-  case DType::E4M3:
-    return "FAGEN_DTYPE_E4M3";
-  case DType::F32:
-    break;
-  }
-  llvm_unreachable("no tensor is f32");
-}
-
-static std::string maskConstant(const Problem &problem) {
-  if (problem.form)
-    return fmt::format("FAGEN_MASK_FORM_0 + {}", problem.formIndex);
-  return problem.mask == Mask::Causal ? "FAGEN_MASK_CAUSAL" : "FAGEN_MASK_NONE";
-}
-
-static const char *dispatchConstant(unsigned dispatch) {
-  static const char *const names[] = {"FAGEN_ROW_DISPATCHED", "FAGEN_ROW_FALLBACK", "FAGEN_ROW_BY_NAME"};
-  return names[dispatch];
-}
-
 /// A C string literal.
 static std::string quote(llvm::StringRef text) {
   std::string result;
@@ -82,23 +47,24 @@ static std::string codeName(const Variant &variant) {
   return fmt::format("fagen_code_{}_{}", variant.name, variant.target->name.str());
 }
 
+/// What joins the number of the dtype.
+static uint32_t kvBits(KvDType dtype) {
+  return dtype == KvDType::E4M3 ? FAGEN_KV_E4M3 : dtype == KvDType::E5M2 ? FAGEN_KV_E5M2 : 0;
+}
+
 static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
   const Variant &variant = *plan.variants[index].variant;
   const Problem &problem = variant.problem;
   fagen_row row = {};
   if (plan.variants[index].recipe) {
     row.pass = FAGEN_PASS_PROGRAM;
-    row.dispatch = dispatchOf(variant);
-    row.sm = variant.target->sm;
-    row.exact = variant.target->exact;
-    row.order = index;
-    return fagen_row_key(&row);
+  } else {
+    row.pass = uint32_t(problem.pass);
+    row.dtype = uint32_t(problem.dtype) | kvBits(problem.kvDType);
+    row.mask = maskNumber(problem);
+    row.head_dim_qk = problem.headDimQK;
+    row.head_dim_v = problem.headDimV;
   }
-  row.pass = uint32_t(problem.pass);
-  row.dtype = uint32_t(problem.dtype);
-  row.mask = maskNumber(problem);
-  row.head_dim_qk = problem.headDimQK;
-  row.head_dim_v = problem.headDimV;
   row.dispatch = dispatchOf(variant);
   row.sm = variant.target->sm;
   row.exact = variant.target->exact;
@@ -160,7 +126,6 @@ private:
   void emitLaunches(const VariantPlan &plan);
   void emitOptional(const VariantPlan &variantPlan, unsigned index);
   void emitRow(const VariantPlan &variantPlan, unsigned index);
-  void emitProgramRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
   void emitTable();
 
@@ -198,7 +163,7 @@ void TableEmitter::emitSchedules() {
 }
 
 static std::string variableText(int64_t variable, const form::Use *use) {
-  return variable < kFirstScalar ? fmt::format("FAGEN_VAR_{}", kVariableNames[variable])
+  return variable < kFirstScalar ? "FAGEN_VAR_" + wordOf(SelectVariable(variable)).upper()
                                  : fmt::format("FAGEN_VAR_FORM_0 + {}", paramOfScalar(*use, variable - kFirstScalar));
 }
 
@@ -209,7 +174,7 @@ void TableEmitter::emitProgram(llvm::StringRef name, const std::vector<SelectOp>
     std::string value = op.kind == SelectOp::Variable ? variableText(op.value, use)
                         : op.value == INT64_MIN       ? "INT64_MIN"
                                                       : std::to_string(op.value);
-    line("    {{FAGEN_OP_{}, 0, {}}},", kOpNames[op.kind], value);
+    line("    {{FAGEN_OP_{}, 0, {}}},", wordOf(op.kind).upper(), value);
   }
   line("}};\n");
 }
@@ -314,54 +279,44 @@ void TableEmitter::emitOptional(const VariantPlan &variantPlan, unsigned index) 
   }
 }
 
-void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
-  const Variant &variant = *variantPlan.variant;
-  const TargetInfo &target = *variant.target;
-  const Problem &problem = variant.problem;
-  emitEvidence(variant.evidence);
-  line("    {{");
-  line("        .variant = {},", quote(variant.name));
-  line("        .target = {},", quote(target.name));
-  line("        .sm = {},", target.sm);
-  line("        .first_sm = {},", target.firstSm);
-  line("        .last_sm = {},", target.lastSm);
-  line("        .exact = {},", unsigned(target.exact));
-  if (variantPlan.recipe)
-    return emitProgramRow(variantPlan, index);
-  line("        .pass = {},", passConstant(problem.pass));
-  line("        .dtype = {},", dtypeConstant(problem.dtype));
-  line("        .mask = {},", maskConstant(problem));
-  line("        .lse = {},", unsigned(problem.lse));
-  line("        .head_dim_qk = {},", problem.headDimQK);
-  line("        .head_dim_v = {},", problem.headDimV);
-  line("        .schedule = {},", variant.scheduleIndex);
-  line("        .dispatch = {},", dispatchConstant(dispatchOf(variant)));
-  line("        .order = {},", index);
-  line("        .alignment = {},", variantPlan.alignment);
-  line("        .tile_rows = {},", variant.schedule.tileRows);
-  line("        .tile_keys = {},", variant.schedule.tileKeys);
-  line("        .launch_count = {},", variantPlan.launches.size());
-  line("        .workspace_count = {},", variantPlan.workspace.size());
-  emitLaunches(variantPlan);
-  line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
-  line("        .code = &{},", codeName(variant));
-  emitOptional(variantPlan, index);
-  line("    }},");
+/// What a row has from the manifest's, in the order of fagen_row; where words stand for numbers, what <fagen/table.h>
+/// calls these.
+static constexpr llvm::StringLiteral kMembers =
+    "variant target sm first_sm last_sm exact pass:PASS dtype:DTYPE mask:MASK lse head_dim_qk head_dim_v schedule "
+    "dispatch:ROW order alignment tile_rows tile_keys";
+
+static std::string memberText(const llvm::json::Value &value, llvm::StringRef numbers) {
+  if (const std::optional<bool> flag = value.getAsBoolean())
+    return std::to_string(unsigned(*flag));
+  if (const std::optional<int64_t> number = value.getAsInteger())
+    return std::to_string(*number);
+  const llvm::StringRef word = *value.getAsString();
+  return numbers.empty() ? quote(word) : "FAGEN_" + numbers.str() + "_" + word.upper();
 }
 
-/// The rest of a program's row.
-void TableEmitter::emitProgramRow(const VariantPlan &variantPlan, unsigned index) {
+void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   const Variant &variant = *variantPlan.variant;
-  line("        .pass = FAGEN_PASS_PROGRAM,");
-  line("        .dispatch = {},", dispatchConstant(dispatchOf(variant)));
-  line("        .order = {},", index);
-  line("        .alignment = 1,");
+  const bool isProgram = variantPlan.recipe != nullptr;
+  emitEvidence(variant.evidence);
+  line("    {{");
+  llvm::json::Object members = rowOf(variantPlan, index);
+  if (variant.problem.form)
+    members["mask"] = fmt::format("FORM_0 + {}", variant.problem.formIndex);
+  if (const auto kv = members.getString("kv_dtype")) // joins the number of the dtype
+    members["dtype"] = fmt::format("{} | FAGEN_KV_{}", toString(variant.problem.dtype), kv->upper());
+  for (const llvm::StringRef member : llvm::split(kMembers, ' '))
+    if (const auto [key, numbers] = member.split(':'); members.get(key))
+      line("        .{} = {},", key.str(), memberText(*members.get(key), numbers));
   line("        .launch_count = {},", variantPlan.launches.size());
+  if (!isProgram)
+    line("        .workspace_count = {},", variantPlan.workspace.size());
   emitLaunches(variantPlan);
+  if (!isProgram)
+    line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));
-  if (const unsigned dependent = dependentLaunches(variantPlan))
-    line("        .dependent_launches = {},", dependent);
-  line("        .recipe = &kRecipe{},", index);
+  emitOptional(variantPlan, index);
+  if (isProgram)
+    line("        .recipe = &kRecipe{},", index);
   line("    }},");
 }
 

@@ -59,12 +59,17 @@ bool Checker::checkPlaces(const ast::FormLine &line, const Node &value) {
                 "a mask cannot depend on the score; score = s > t ? s : -inf does, and skips no tiles");
     return false;
   }
-  constexpr uint32_t kOfSink = bit(Place::Batch) | bit(Place::Head) | bit(Place::Query);
-  for (unsigned place = 0; line.kind == ast::FormLine::Sink && place != kPlaces; ++place) {
-    if ((value.places & ~kOfSink & (1u << place)) == 0)
+  const bool isSink = line.kind == ast::FormLine::Sink;
+  if (!isSink && line.kind != ast::FormLine::VScale)
+    return true;
+  const uint32_t allowed = bit(Place::Batch) | (isSink ? bit(Place::Head) | bit(Place::Query) : bit(Place::KvHead));
+  for (unsigned place = 0; place != kPlaces; ++place) {
+    if ((value.places & ~allowed & (1u << place)) == 0)
       continue;
-    diags.error(line.value->range, "a sink depends on b, h, q and params, not on '" + placeInfo(Place(place)).name +
-                                       "': it is one number a query row");
+    diags.error(line.value->range,
+                (isSink ? "a sink depends on b, h, q and params, not on '" : "v_scale depends on b, hk and params, not on '") +
+                    placeInfo(Place(place)).name +
+                    (isSink ? "': it is one number a query row" : "': it is one number for all of a K/V head's V"));
     return false;
   }
   return true;
@@ -135,7 +140,10 @@ std::optional<Form> Checker::check() {
     else if (line.kind == ast::FormLine::Mask)
       addResult(line, form.mask, Type::Bool);
     else
-      addResult(line, line.kind == ast::FormLine::Score ? form.score : form.sink, Type::F32);
+      addResult(line, line.kind == ast::FormLine::Score    ? form.score
+                      : line.kind == ast::FormLine::Sink ? form.sink
+                                                         : form.vScale,
+                Type::F32);
   }
   if (source.isDamaged || diags.errorCount() != before)
     return std::nullopt;

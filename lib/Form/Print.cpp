@@ -87,7 +87,7 @@ void printForm(const Form &form, raw_ostream &os) {
     os << "  " << printParam(param, form) << "\n";
   for (const Let &let : form.lets)
     os << "  let " << let.name << " = " << printValue(*let.value, form) << ";\n";
-  const std::pair<StringRef, NodePtr> lines[] = {{"score", form.score}, {"mask", form.mask}, {"sink", form.sink}};
+  const std::pair<StringRef, NodePtr> lines[] = {{"score", form.score}, {"mask", form.mask}, {"sink", form.sink}, {"v_scale", form.vScale}};
   for (const auto &[name, value] : lines)
     if (value)
       os << "  " << name << " = " << printValue(*value, form) << ";\n";

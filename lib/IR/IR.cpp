@@ -27,6 +27,7 @@ unsigned ir::sizeOf(ElementType type) {
     return 4;
   case ElementType::U8:
   case ElementType::E4M3:
+  case ElementType::E5M2:
     return 1;
   case ElementType::MBarrier:
     return 8;

@@ -50,7 +50,7 @@ bool BufferParser::parseShape(Buffer &buffer) {
   return lexer.expect("]");
 }
 
-/// [in [0, 100]] [ascending] [distinct] [constant]
+/// [in [0, 100]] [ascending] [distinct [places]] [constant]
 bool BufferParser::parsePromises(Buffer &buffer) {
   if (lexer.accept("in")) {
     Interval &values = buffer.values.emplace();
@@ -59,11 +59,12 @@ bool BufferParser::parsePromises(Buffer &buffer) {
   }
   buffer.isAscending = lexer.accept("ascending");
   buffer.isDistinct = lexer.accept("distinct");
+  buffer.arePlaces = buffer.isDistinct && lexer.accept("places");
   buffer.isConstant = lexer.accept("constant");
   return true;
 }
 
-/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct] [constant]
+/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct [places]] [constant]
 bool BufferParser::parseGlobal(Buffer buffer) {
   StringRef param;
   if (!parseShape(buffer) || !lexer.expect("param") || !lexer.word(param, "a parameter's name"))
@@ -181,6 +182,7 @@ bool BufferParser::atDeclarationOfParam() const {
 
 bool BufferParser::parseBufferProperties(Buffer &buffer) {
   StringRef param;
+  buffer.isInQuads = lexer.accept("quads");
   if (!atDeclarationOfParam() && lexer.accept("param") && !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();

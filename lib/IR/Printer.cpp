@@ -34,6 +34,8 @@ StringRef ir::toString(ElementType type) {
     return "bf16";
   case ElementType::E4M3:
     return "e4m3";
+  case ElementType::E5M2:
+    return "e5m2";
   case ElementType::F32:
     return "f32";
   case ElementType::U32:
@@ -270,7 +272,7 @@ private:
     if (buffer.values)
       os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
     os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "")
-       << (buffer.isConstant ? " constant" : "");
+       << (buffer.arePlaces ? " places" : "")       << (buffer.isConstant ? " constant" : "");
     printLocation(buffer.location);
     os << "\n";
   }
@@ -289,7 +291,7 @@ private:
       os << "rows";
     else
       os << buffer.rows.str();
-    os << " x " << buffer.columns.str() << "]";
+    os << " x " << buffer.columns.str() << "]" << (buffer.isInQuads ? " quads" : "");
     if (!buffer.param.empty())
       os << " param " << buffer.param;
     if (buffer.isRing)

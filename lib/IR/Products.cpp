@@ -46,6 +46,7 @@ static std::optional<DType> dtypeOf(ElementType type) {
     return DType::E4M3;
   case ElementType::F32:
     return DType::F32;
+  case ElementType::E5M2:
   case ElementType::U32:
   case ElementType::MBarrier:
   case ElementType::I32:
@@ -56,8 +57,14 @@ static std::optional<DType> dtypeOf(ElementType type) {
   return std::nullopt;
 }
 
+bool ir::widensRight(const Product &product) {
+  const ElementType left = product.a->type, right = product.b->type;
+  return (left == ElementType::F16 || left == ElementType::BF16) &&
+         (right == ElementType::E4M3 || right == ElementType::E5M2);
+}
+
 const MmaInstrInfo *ir::instructionOf(const Kernel &kernel, const Product &product) {
-  const std::optional<DType> operand = dtypeOf(product.b->type),
+  const std::optional<DType> operand = dtypeOf((widensRight(product) ? product.a : product.b)->type),
                              sums = product.sumsInF16 ? DType::F16 : dtypeOf(product.acc->type);
   const std::optional<Mma> family = parseMma(kernel.backend);
   if (!family || !operand || !sums)
@@ -65,11 +72,31 @@ const MmaInstrInfo *ir::instructionOf(const Kernel &kernel, const Product &produ
   return findMmaInstr(*family, *operand, *sums);
 }
 
+/// Which fragments have their columns in quads, and must.
+static std::string whyNotInOrder(const Product &product, bool widens) {
+  const bool ofRight = widens && product.takesRightTransposed(), ofSums = widens && !product.takesRightTransposed();
+  if (widens && (product.takesLeftTransposed() || product.sumsInF16))
+    return "%" + product.b->name + " is widened, which products of form atb and sums in f16 do not do";
+  for (const auto &[fragment, isInQuads] : {std::pair(product.a, ofRight), {product.acc, ofSums}})
+    if (fragment->space == Space::Fragment && fragment->isInQuads != isInQuads)
+      return "%" + fragment->name +
+             (isInQuads ? " has its columns in pairs; this product takes quads"
+                        : " has its columns in quads; this product takes pairs");
+  return {};
+}
+
 std::string ir::whyNoInstruction(const Kernel &kernel, const Product &product) {
   const MmaInstrInfo *const instr = instructionOf(kernel, product);
   auto name = [](const Buffer *buffer) { return "%" + buffer->name; };
   const bool isLeftOfSums = instr && instr->leftMayBeSums && dtypeOf(product.a->type) == instr->accum;
-  if (product.a->type != product.b->type && !isLeftOfSums)
+  const bool widens = widensRight(product);
+  if (widens && !mmaFamily(kernel.backend).widensRight)
+    return (kernel.backend + " widens no operand; " + name(product.b) + " is of " + toString(product.b->type) + ", " +
+            name(product.a) + " of " + toString(product.a->type))
+        .str();
+  if (const std::string why = whyNotInOrder(product, widens); !why.empty())
+    return why;
+  if (product.a->type != product.b->type && !isLeftOfSums && !widens)
     return (name(product.a) + " is of " + toString(product.a->type) + ", " + name(product.b) + " of " +
             toString(product.b->type) + "; operands have one type")
         .str();

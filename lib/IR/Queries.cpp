@@ -69,7 +69,7 @@ unsigned ir::vectorBytesOf(const Kernel &kernel) {
 
 void ir::tellPart(Op &part, llvm::StringRef what) {
   if (part.has(Attr::About))
-    part.set(Attr::About, (part.text(Attr::About) + ": " + what).str());
+    part.set(Attr::About, (part.text(Attr::About) + what).str());
 }
 
 /// Whether it is a fragment of a tile, which no number that roles hand each other is.

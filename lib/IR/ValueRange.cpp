@@ -99,6 +99,8 @@ private:
     for (const GridIndex &index : kernel.grid.indices)
       if (index.name == name)
         return Interval{0, std::max<int64_t>(of(index.extent).high - 1, 0)};
+    if (kernel.sizeRanges.count(name.str()) != 0)
+      return kernel.rangeOfSize(name);
     const bool isLength =
         llvm::is_contained(kernel.sizes, name) ||
         llvm::any_of(kernel.buffers, [&](const auto &buffer) { return buffer->map && buffer->map->row == name; });

@@ -137,6 +137,8 @@ private:
       defect("a shared buffer has at most " + Twine(kMaxSharedBytes) + " B");
     if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || buffer.overlays))
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
+    if (buffer.isInQuads && (buffer.space != Space::Fragment || buffer.columns % 16 != 0))
+      defect("only fragments of a multiple of 16 columns have them in quads");
     if (!buffer.param.empty() && buffer.space != Space::Global)
       defect("only global buffers are parameters");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) > 2 || buffer.columns * sizeOf(buffer.type) % 32 != 0))

@@ -109,4 +109,7 @@ void verifyMatrix(const Op &op, VerifierState &state);
 /// Checks that a box of the matrix, as large as the tile, is what the copy engine can move.
 void verifyBox(const Op &op, const Buffer &tile, VerifierState &state);
 
+/// The tensors of a launch that finds tiles.
+void verifyPlan(const Op &op, VerifierState &state);
+
 } // namespace fagen::ir

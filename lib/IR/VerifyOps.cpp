@@ -56,8 +56,12 @@ private:
       checkVote(op.body);
     if (const auto classify = dynCast<ClassifyTilesOp>(op))
       checkClassify(*classify);
+    if (op.kind == OpKind::PlanRows)
+      verifyPlan(op, state);
     if (const auto product = asProduct(op))
       checkProduct(op, *product);
+    else
+      checkQuads(op);
     if (const auto barrier = dynCast<BarrierOp>(op))
       checkBarrier(*barrier);
     if (const auto turn = dynCast<AwaitTurnOp>(op))
@@ -315,6 +319,25 @@ private:
     const bool namesPlace = usesScope(map.value(), RunScope::Element);
     if (namesPlace && (!map.row() || !map.key()))
       defect(*map, "its value names a place, q or k; attributes 'row' and 'key' must say where the tile begins");
+  }
+
+  /// Who reads or makes columns has them in pairs, but for loads, element by element work, and what sorts them.
+  void checkQuads(const Op &op) {
+    const bool isMap = op.kind == OpKind::Map, mayLoad = op.kind == OpKind::LoadFragment;
+    for (const Operand &operand : op.operands) {
+      const Buffer *const fragment = operand.buffer;
+      if (!fragment || fragment->columns == 1 || fragment->space != Space::Fragment)
+        continue;
+      if (isMap && fragment->isInQuads != op.operands.front().buffer->isInQuads)
+        defect(op, "%" + fragment->name + " and %" + op.operands.front().buffer->name +
+                       " differ in the order of columns: one has them in quads");
+      if (isMap && fragment->isInQuads && MapOp(op).key())
+        defect(op, "%" + fragment->name + " has its columns in quads; a value that names its place takes pairs");
+      const bool isSorted =
+          op.kind == OpKind::Convert && &operand == &op.operands[1] && op.operands[0].buffer->type == ElementType::F32;
+      if (fragment->isInQuads && !isMap && !mayLoad && !isSorted)
+        defect(op, "%" + fragment->name + " has its columns in quads; convert it to a fragment of f32 first");
+    }
   }
 
   /// Other warps do not come along: nobody waits, and nobody else sees what is written.

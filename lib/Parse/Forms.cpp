@@ -4,7 +4,10 @@
 #include "ParserImpl.h"
 #include "fagen/Support/Suggest.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
+
+#include <optional>
 
 using namespace llvm;
 
@@ -20,14 +23,25 @@ bool Parser::parseForm(ast::File &file) {
          parseBlock("form", form.isDamaged, [&] { return parseFormPart(form); });
 }
 
+/// What a form may give.
+static std::optional<ast::FormLine::Kind> resultNamed(StringRef word) {
+  return StringSwitch<std::optional<ast::FormLine::Kind>>(word)
+      .Case("score", ast::FormLine::Score)
+      .Case("mask", ast::FormLine::Mask)
+      .Case("sink", ast::FormLine::Sink)
+      .Case("v_scale", ast::FormLine::VScale)
+      .Default(std::nullopt);
+}
+
 bool Parser::parseFormPart(ast::Form &form) {
   if (token.is("param"))
     return parseFormParam(form);
-  if (token.is("let") || token.is("score") || token.is("mask") || token.is("sink"))
+  if (token.is("let") || resultNamed(token.text))
     return parseFormLine(form);
-  StringRef near = token.kind == Token::Word ? nearestWord(token.text, {"param", "let", "score", "mask", "sink"}) : "";
+  StringRef near =
+      token.kind == Token::Word ? nearestWord(token.text, {"param", "let", "score", "mask", "sink", "v_scale"}) : "";
   std::string hint = near.empty() ? "" : ("; did you mean '" + near + "'?").str();
-  return fail("expected 'param', 'let', 'score', 'mask' or 'sink', not " + describeToken() + hint);
+  return fail("expected 'param', 'let', 'score', 'mask', 'sink' or 'v_scale', not " + describeToken() + hint);
 }
 
 /// An element with its extents.
@@ -83,7 +97,7 @@ bool Parser::parseFormLine(ast::Form &form) {
     if (!expectName(line.name, "the let's name"))
       return false;
   } else {
-    line.kind = token.is("score") ? ast::FormLine::Score : token.is("mask") ? ast::FormLine::Mask : ast::FormLine::Sink;
+    line.kind = *resultNamed(token.text);
     line.name = {token.text.str(), token.range()};
     advance();
   }

@@ -39,7 +39,7 @@ public:
         family(mmaFamily(schedule.mma)), isScalar(!family.isCollective),
         isWmma(family.isCollective && !family.keepsResults), isBulk(schedule.copy == Copy::Tma),
         reduceShared(schedule.reduce == Reduce::Shared), form(kernel, variant), tensors(kernel, variant),
-        element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
+        element(elementOfQueries(problem)), ofKeys(elementOfKeys(problem)),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
 
   /// The second launch of a split kernel: all the splits' rows become O and LSE.
@@ -69,7 +69,8 @@ public:
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel.roles.front().body);
     buildPrologue(builder);
-    builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
+    Op &loop = builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
+    LoopOp(loop).setAbout("Key tile j");
     buildEpilogue(builder);
   }
 
@@ -106,8 +107,8 @@ private:
   void addTiles() {
     const Count rows = count(Measure::TileRows), keys = count(Measure::TileKeys), stages = count(Measure::Stages);
     q = add("q", Space::Shared, element, rows, count(Measure::HeadDimQK), "tile");
-    k = add("k", Space::Shared, element, keys, count(Measure::HeadDimQK), "stages", stages);
-    v = add("v", Space::Shared, element, keys, count(Measure::HeadDimV), "stages", stages);
+    k = add("k", Space::Shared, ofKeys, keys, count(Measure::HeadDimQK), "stages", stages);
+    v = add("v", Space::Shared, ofKeys, keys, count(Measure::HeadDimV), "stages", stages);
     k->isRing = v->isRing = true;
     if (schedule.isQueryOverRing)
       q->overlays = k;
@@ -123,6 +124,9 @@ private:
       scratch = add("scratch", Space::Shared, ElementType::F32, rows, 32, "reduce");
   }
 
+  /// Whether products widen K and V.
+  bool widens() const { return ofKeys != element; }
+
   void addMbarriers() {
     qFull = add("q_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy");
     kFull = add("k_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", count(Measure::Stages));
@@ -135,8 +139,10 @@ private:
 
   void addFragments() {
     const Count rows = count(Measure::WarpRows), keys = count(Measure::WarpKeys);
-    if (schedule.qIn == OperandPlace::Registers)
+    if (schedule.qIn == OperandPlace::Registers) {
       qFragment = add("q_fragment", Space::Fragment, element, rows, count(Measure::HeadDimQK), "q_in");
+      qFragment->isInQuads = widens();
+    }
     if (isScalar) {
       s = add("s", Space::Shared, ElementType::F32, count(Measure::TileRows), count(Measure::TileKeys), "mma");
       p = s;
@@ -147,6 +153,10 @@ private:
       p = add("p", Space::Fragment, element, rows, keys, "mma");
     }
     o = add("o", Space::Fragment, ElementType::F32, rows, count(Measure::HeadDimV), "mma");
+    if (widens()) {
+      o->isInQuads = true;
+      oInPairs = add(kernel.freshName("o_in_pairs"), Space::Fragment, ElementType::F32, rows, o->columns, "mma");
+    }
     m = add("m", Space::Fragment, ElementType::F32, rows, 1, "mma");
     mNew = add("m_new", Space::Fragment, ElementType::F32, rows, 1, "mma");
     l = add("l", Space::Fragment, ElementType::F32, rows, 1, "mma");
@@ -303,6 +313,10 @@ private:
       reduce(builder, Reduction::Sum, ReduceReach::Row, l, l);
     }
     at(builder, "mma");
+    if (oInPairs) {
+      builder.add(makeConvert({.p = {oInPairs, {}}, .s = {o, {}}}));
+      o = oInPairs;
+    }
     form.end(builder, {o, m, mNew, l});
     at(builder, "warps");
     if (partial)
@@ -361,12 +375,12 @@ private:
   const bool isScalar, isWmma, isBulk, reduceShared;
   FormBuilder form;
   Tensors tensors;
-  const ElementType element, result; ///< of tensors; of the products that cross shared memory
+  const ElementType element, ofKeys, result; ///< of Q and O; of K and V; of the products that cross shared memory
   Buffer *parts = nullptr;
   Buffer *qFull = nullptr, *kFull = nullptr, *vFull = nullptr;
   Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
-  Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr,
-         *l = nullptr;
+  Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *oInPairs = nullptr,
+         *m = nullptr, *mNew = nullptr, *l = nullptr;
 };
 
 } // namespace

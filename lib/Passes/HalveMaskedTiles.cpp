@@ -111,6 +111,7 @@ private:
     Buffer &half = kernel.addBuffer(std::move(left));
     std::unique_ptr<Op> op = clone(step);
     LoopOp(*op).setName("half");
+    LoopOp(*op).setAbout("The first step where rows of the group see the first half of its keys alone");
     substitute(*op, elementOf(all).name(), elementOf(half));
     walk(op->body, [&](Op &inner) {
       for (Operand &operand : inner.operands)

@@ -152,23 +152,34 @@ private:
     return asked;
   }
 
-  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, const char *what, Expr begin, Expr end) {
-    auto part = makeLoop({.variable = from.variable().str(),
-                          .begin = std::move(begin),
-                          .end = std::move(end),
-                          .name = name,
-                          .about = from.about().str(),
-                          .location = from->location});
-    tellPart(*part, what);
-    return part;
+  /// "P V": the products of a step that are issued in the next one.
+  static std::string lateProducts(const Op &loop) {
+    std::string names;
+    for (const Asked &asked : askedIn(loop))
+      if (asked.lag != 0)
+        names += (names.empty() ? "" : " and ") + llvm::StringRef(asked.product.a().buffer->name).upper() + " " +
+                 llvm::StringRef(asked.product.b().buffer->name).upper();
+    return names;
   }
 
-  std::unique_ptr<Op> firstStep() const {
+  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, const std::string &what, Expr begin,
+                                      Expr end) {
+    return makeLoop({.variable = from.variable().str(),
+                     .begin = std::move(begin),
+                     .end = std::move(end),
+                     .name = name,
+                     .about = from.about().empty() ? "" : what,
+                     .location = from->location});
+  }
+
+  std::unique_ptr<Op> firstStep() {
     const llvm::SmallVector<const Op *, 2> all = loops();
     const bool maskedFirst = all.size() > 1 && isMasked(*all.front());
     const Op &masked = maskedFirst ? *all.front() : *all.back();
-    std::unique_ptr<Op> loop = makePart(LoopOp(masked), "first", "the first step, under whose softmax no product runs",
-                                        constant(0), min(LoopOp(*all.back()).end(), constant(1)));
+    late = lateProducts(masked);
+    std::unique_ptr<Op> loop =
+        makePart(LoopOp(masked), "first", "Scores and softmax of the first step: no " + late + " runs under them yet",
+                 constant(0), min(LoopOp(*all.back()).end(), constant(1)));
     for (const Asked &asked : askedIn(masked))
       if (asked.lag == 0)
         appendIssue(loop->body.ops, asked.product);
@@ -191,8 +202,7 @@ private:
   std::unique_ptr<Op> lastStep() const {
     const LoopOp before(std::as_const(*lastLoop));
     const Expr end = before.end();
-    std::unique_ptr<Op> loop =
-        makePart(before, "last", "the product left of the last step", end - min(end, constant(1)), end);
+    std::unique_ptr<Op> loop = makePart(before, "last", late + " of the last step", end - min(end, constant(1)), end);
     for (const std::unique_ptr<Op> &product : left)
       appendIssue(loop->body.ops, MmaOp(std::as_const(*product)));
     appendWait(loop->body.ops, 0, lastLoop->location);
@@ -269,7 +279,8 @@ private:
   Block &body;
   Buffer *alpha = nullptr;
   Op *lastLoop = nullptr;
-  Ops left; ///< the products left over, as the last loop had them
+  Ops left;         ///< the products left over, as the last loop had them
+  std::string late; ///< what a text calls these
 };
 
 } // namespace

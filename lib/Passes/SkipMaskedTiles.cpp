@@ -152,6 +152,7 @@ private:
                           .begin = variable(ownKeyTiles),
                           .end = variable(keyTiles),
                           .name = "skipped",
+                          .about = "Key tile " + step + ", of which the rows of the group see nothing",
                           .location = kernel.location});
     Ops &ops = loop->body.ops;
     Ops arrivals;

@@ -191,9 +191,12 @@ void setTile(LoopOp<> loop, const Expr &tile) {
   });
 }
 
+/// Of key tiles, or steps.
+constexpr llvm::StringLiteral kInPart = ", of which some rows see only a part";
+
 void nameInterior(Op &loop) {
   LoopOp(loop).setName("interior");
-  tellPart(loop, "those that every row sees whole");
+  tellPart(loop, ", which every row sees whole");
 }
 
 /// The edge loop, and after it the interior one.
@@ -291,6 +294,8 @@ void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles) {
     setTile(loop, tiles.at(step));
   if (!tiles.isNeverWhole)
     branchAroundMask(loop, tiles); // by steps
+  else
+    tellPart(*loop, kInPart);
 }
 
 /// Whether some tile is judged by more than a role may read of it.
@@ -327,14 +332,14 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
     splitEdgeFirst(kernel, role, loop, tiles);
   } else if (beginsWithLast(kernel, role, mask)) {
     setTile(edge, variable(tiles.all) - (step + constant(1)));
-    tellPart(*edge, "the last first");
+    tellPart(*edge, " from the end");
     splitEdgeFirst(kernel, role, loop, tiles);
   } else {
     splitFirstFirst(kernel, role, loop, tiles);
   }
   rescaleAlways(edge->body);
   edge.setName("edge");
-  tellPart(*edge, "those that some rows see only in part");
+  tellPart(*edge, kInPart);
   return true;
 }
 

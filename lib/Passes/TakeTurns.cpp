@@ -166,11 +166,13 @@ private:
     if (!skipped)
       return;
     const LoopOp tiles(*skipped);
-    auto loop = makeLoop({.variable = tiles.variable().str(),
-                          .begin = tiles.begin(),
-                          .end = tiles.end(),
-                          .name = "passed",
-                          .location = skipped->location});
+    auto loop = makeLoop(
+        {.variable = tiles.variable().str(),
+         .begin = tiles.begin(),
+         .end = tiles.end(),
+         .name = "passed",
+         .about = ("The group's turn at key tile " + tiles.variable() + ", of which its rows see nothing").str(),
+         .location = skipped->location});
     loop->body.ops.push_back(await("take-turns: this group has nothing to multiply"));
     loop->body.ops.push_back(pass("take-turns: the next one does"));
     block.ops.insert(llvm::find_if(block.ops, [&](const auto &op) { return op.get() == (last ? last : skipped); }),

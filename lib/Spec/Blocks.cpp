@@ -213,6 +213,7 @@ ConditionScope KernelAnalysis::whenScope() const {
   };
   add("pass", ConditionName::Enumeration, WhenVariable::Pass, &optionInfo(OptionKey::Pass));
   add("dtype", ConditionName::Enumeration, WhenVariable::DType, &optionInfo(OptionKey::DType));
+  add("kv_dtype", ConditionName::Enumeration, WhenVariable::KvDType, &optionInfo(OptionKey::KvDType));
   add("accum", ConditionName::Enumeration, WhenVariable::Accum, &optionInfo(OptionKey::Accum));
   add("head_dim", ConditionName::Number, WhenVariable::HeadDim, nullptr);
   add("head_dim_qk", ConditionName::Number, WhenVariable::HeadDimQK, nullptr);

@@ -90,15 +90,19 @@ void VariantChecker::checkValue(OptionKey key, const OptionValue &value) {
 void VariantChecker::checkHeadDim() {
   if (!known(OptionKey::Mma, OptionKey::HeadDim))
     return;
-  const unsigned multiple = firstMmaInstr(schedule.mma).headDimMultiple;
+  constexpr unsigned kWidened = 32; // columns of bytes that ldmatrix reads at once
+  const unsigned ofFamily = firstMmaInstr(schedule.mma).headDimMultiple;
+  const bool isWidened = known(OptionKey::KvDType) && problem.kvDType != KvDType::Same && ofFamily < kWidened;
+  const unsigned multiple = isWidened ? kWidened : ofFamily;
+  const std::string needs = isWidened ? "kv_dtype = " + textOf(OptionKey::KvDType) : mmaText();
   for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
     if (headDim % multiple == 0)
       continue;
     unsigned below = std::max(headDim / multiple * multiple, multiple);
     Finding &finding = add("head_dim", OptionKey::HeadDim,
                            fmt::format("head_dim {} is not a multiple of {}, which {} needs; the nearest are {} and {}",
-                                       headDim, multiple, mmaText(), below, below + multiple));
-    finding.notes.push_back({OptionKey::Mma, fmt::format("{} is chosen here", mmaText())});
+                                       headDim, multiple, needs, below, below + multiple));
+    finding.notes.push_back({isWidened ? OptionKey::KvDType : OptionKey::Mma, fmt::format("{} is chosen here", needs)});
     return;
   }
 }

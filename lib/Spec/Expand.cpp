@@ -96,6 +96,8 @@ static int64_t whenValue(WhenVariable variable, const Problem &problem, const Ta
     return int64_t(problem.pass);
   case WhenVariable::DType:
     return int64_t(problem.dtype);
+  case WhenVariable::KvDType:
+    return int64_t(problem.kvDType);
   case WhenVariable::Accum:
     return int64_t(problem.accum);
   case WhenVariable::HeadDim:

@@ -1,4 +1,4 @@
-// fagen: which values of a schedule's keys go with which.
+// fagen: which values of keys go with which.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Spec/GoesWith.h"
@@ -46,7 +46,7 @@ std::vector<Clash> findClashes(const KeyNumbers &numbers) {
       !isOnTarget(numbers.target, optionInfo(OptionKey::Mma), numbers.of(OptionKey::Mma)))
     return clashes;
   for (const OptionInfo &option : allOptions()) {
-    if (option.block != OptionBlock::Schedule || !numbers.isKnown(option.key))
+    if (!numbers.isKnown(option.key))
       continue;
     const unsigned number = numbers.of(option.key);
     std::optional<Clash> clash =
@@ -104,7 +104,7 @@ static bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumb
   if (!keepsRules(option, number, numbers))
     return false;
   return all_of(allOptions(), [&](const OptionInfo &other) {
-    return other.block != OptionBlock::Schedule || other.key == option.key || !numbers.isKnown(other.key) ||
+    return other.key == option.key || !numbers.isKnown(other.key) ||
            all_of(rulesOf(other, numbers.of(other.key)),
                   [&](const GoesWith &rule) { return rule.key != option.key || allows(rule, number); });
   });

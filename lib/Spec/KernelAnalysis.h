@@ -57,7 +57,19 @@ struct ProblemPoint {
 };
 
 /// What a `when` can read, as variables of its program.
-enum class WhenVariable : int64_t { Pass, DType, Accum, HeadDim, HeadDimQK, HeadDimV, Mask, Lse, Invariant, Target };
+enum class WhenVariable : int64_t {
+  Pass,
+  DType,
+  KvDType,
+  Accum,
+  HeadDim,
+  HeadDimQK,
+  HeadDimV,
+  Mask,
+  Lse,
+  Invariant,
+  Target
+};
 
 /// The settings that hold at one point: one for each key.
 using Resolved = std::map<OptionKey, const Assignment *>;

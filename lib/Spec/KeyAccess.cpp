@@ -37,6 +37,9 @@ void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
   case OptionKey::DType:
     problem.dtype = DType(value.number);
     return;
+  case OptionKey::KvDType:
+    problem.kvDType = KvDType(value.number);
+    return;
   case OptionKey::Accum:
     problem.accum = DType(value.number);
     return;
@@ -84,6 +87,8 @@ OptionValue getKey(const Problem &problem, OptionKey key) {
     return single(unsigned(problem.pass));
   case OptionKey::DType:
     return single(unsigned(problem.dtype));
+  case OptionKey::KvDType:
+    return single(unsigned(problem.kvDType));
   case OptionKey::Accum:
     return single(unsigned(problem.accum));
   case OptionKey::HeadDim:

@@ -49,6 +49,8 @@ ConditionScope KernelAnalysis::selectScope() const {
   addKeyToScope(scope, OptionKey::Pass, "pass", std::nullopt, [](const Problem &p) { return int64_t(p.pass); });
   addKeyToScope(scope, OptionKey::DType, "dtype", int64_t(SelectVariable::DType),
                 [](const Problem &p) { return int64_t(p.dtype); });
+  addKeyToScope(scope, OptionKey::KvDType, "kv_dtype", std::nullopt,
+                [](const Problem &p) { return int64_t(p.kvDType); });
   addKeyToScope(scope, OptionKey::Accum, "accum", std::nullopt, [](const Problem &p) { return int64_t(p.accum); });
   addKeyToScope(scope, OptionKey::HeadDim, "head_dim", int64_t(SelectVariable::HeadDimQK),
                 [](const Problem &p) { return int64_t(p.headDimQK); });

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
 
-from . import errors
+from . import _gradients, errors
 
 
 def _bhsd(tensor, bshd):
@@ -140,7 +140,9 @@ def _by_kv_heads(t, groups, axis, kind=None):
 
 
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
-    """Gradients of q, k and v: by PyTorch's flash attention from our O and LSE; where that cannot, by computing anew."""
+    """Gradients of q, k and v from our O and LSE: by our program, else by PyTorch's flash attention; where that cannot, by computing anew."""
+    if _gradients.has_program(q, k, v, bshd):
+        return _gradients.backward(grad, q, k, v, o, lse, scale, causal, bshd)
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
     if q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
         return backward_anew((grad, None), q, k, v, scale, causal, bshd)

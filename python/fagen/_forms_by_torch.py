@@ -19,6 +19,7 @@ class Form(NamedTuple):
     score: str
     mask: str
     sink: str
+    v_scale: str
     elements: dict  # param: its element
     extents: dict   # tensor param: (names or numbers) of its dimensions
     ranges: dict    # param of one i32: (low, high)
@@ -33,6 +34,7 @@ def _forms_of(directories):
             for form in json.load(file).get("forms", ()):
                 params = form["params"]
                 made = Form(tuple(map(tuple, form.get("lets", ()))), form.get("score", ""), form.get("mask", ""), form.get("sink", ""),
+                            form.get("v_scale", ""),
                             {p["name"]: p["element"] for p in params},
                             {p["name"]: tuple(extent[0] for extent in p["extents"]) for p in params if p["rank"]},
                             {p["name"]: (p["low"], p["high"]) for p in params if not p["rank"] and p["element"] == "i32"})
@@ -153,7 +155,8 @@ def _attend(rows, q, k, v, scale):
         scores = scores.masked_fill(~rows.run(rows.form.mask), -math.inf)
     sink = rows.run(rows.form.sink).float().expand((*q.shape[:3], 1)) if rows.form.sink else None
     weights, sums = _by_torch.softmax(scores, sink)
-    return weights @ v, sums
+    o = weights @ v
+    return o * rows.run(rows.form.v_scale).to(o.dtype) if rows.form.v_scale else o, sums
 
 
 class Attention:

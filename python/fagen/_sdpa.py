@@ -4,16 +4,18 @@
 
 It takes calls that SDPA would give to flash attention, and to cuDNN where no gradient is wanted. SDPA's causal mask is
 top-left: keys after the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
-whatever no kernel computes. stats() counts those. Gradients are PyTorch's own.
+whatever no kernel computes. stats() counts those. Gradients of flash attention are our programs' where these take them, and
+PyTorch's own else.
 """
 import math
 import warnings
 
 import torch
 
-from . import _stats, errors
+from . import _gradients, _stats, errors
 
 _FLASH = "aten::_scaled_dot_product_flash_attention"
+_FLASH_BACKWARD = "aten::_scaled_dot_product_flash_attention_backward"
 _CUDNN = "aten::_scaled_dot_product_cudnn_attention"
 
 
@@ -68,6 +70,23 @@ def flash(saved):
     return kernel
 
 
+def flash_backward(saved):
+    """Our kernel of _scaled_dot_product_flash_attention_backward, whoever computed the forward; `saved` is PyTorch's."""
+
+    def kernel(keyset, grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal,
+               philox_seed, philox_offset, *, scale=None):
+        is_square = not is_causal or query.shape[2] == key.shape[2]  # else causal is another mask here
+        if dropout_p or not is_square or not _gradients.has_program(query, key, value, False):
+            return saved.call_boxed(keyset, grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
+                                    is_causal, philox_seed, philox_offset, scale=scale)
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        grad_out, query, key, value, out = (t.transpose(1, 2) for t in (grad_out, query, key, value, out))  # PyTorch's own are laid out so
+        found = _gradients.backward(grad_out, query, key, value, out, logsumexp, scale, is_causal, True)
+        return tuple(t.transpose(1, 2) for t in found)
+
+    return kernel
+
+
 def cudnn(saved):
     """Our kernel of _scaled_dot_product_cudnn_attention, of which only O is used where no LSE is asked for."""
 
@@ -101,7 +120,7 @@ class Handle:
 def activate():
     """Puts our kernels in the place of PyTorch's; a Handle."""
     library = torch.library.Library("aten", "IMPL")
-    for name, kernel in ((_FLASH, flash), (_CUDNN, cudnn)):
+    for name, kernel in ((_FLASH, flash), (_FLASH_BACKWARD, flash_backward), (_CUDNN, cudnn)):
         saved = torch.library.get_kernel(name, "CUDA")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Warning only once|.*[Oo]verrid", UserWarning)  # as is meant

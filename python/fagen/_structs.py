@@ -28,7 +28,7 @@ class Problem(_Struct):
                 ("head_dim_v", c_int64), ("q_stride", c_int64 * 3), ("k_stride", c_int64 * 3),
                 ("v_stride", c_int64 * 3), ("o_stride", c_int64 * 3), ("lse_stride", c_int64 * 2),
                 ("scale", c_float), ("has_scale", c_uint32), ("alignment", c_uint32), ("variant", c_char_p),
-                ("form", c_char_p), ("args", c_void_p), ("arg_count", c_uint32), ("reserved2", c_uint32)]
+                ("form", c_char_p), ("args", c_void_p), ("arg_count", c_uint32), ("kv_dtype", c_uint32)]
 
 
 class Choice(_Struct):

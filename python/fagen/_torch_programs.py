@@ -24,6 +24,11 @@ def set_emulator(function):
     _emulator = function
 
 
+def is_emulated():
+    """Whether calls on CPU tensors are computed."""
+    return _emulator is not None
+
+
 class Program:
     """A program of a kernel set, called with its tensors and numbers by name. Made by fagen.program."""
 

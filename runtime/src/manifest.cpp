@@ -45,6 +45,7 @@ struct LoadedTable : fagen_table {
 /// Words for the numbers of fagen.h and table.h.
 constexpr Word kPasses[] = {
     {"forward", FAGEN_PASS_FORWARD}, {"backward", FAGEN_PASS_BACKWARD}, {"program", FAGEN_PASS_PROGRAM}};
+constexpr Word kKvDTypes[] = {{"e4m3", FAGEN_KV_E4M3}, {"e5m2", FAGEN_KV_E5M2}};
 constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}, {"e4m3", FAGEN_DTYPE_E4M3}};
 constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
 constexpr Word kDispatches[] = {
@@ -245,6 +246,8 @@ private:
   /// What only rows of attention have.
   void readAttention(const Field &field, fagen_row &row) {
     row.dtype = wordOf(field["dtype"], kDTypes);
+    if (field.has("kv_dtype"))
+      row.dtype |= wordOf(field["kv_dtype"], kKvDTypes);
     row.mask = field.has("form") ? FAGEN_MASK_FORM_0 + field["form"].number(FAGEN_MAX_FORMS - 1u)
                                  : wordOf(field["mask"], kMasks);
     readNumbers(field, {{"lse", &row.lse},

@@ -18,7 +18,12 @@ constexpr uint32_t kDefaultAlignment = 16;
 constexpr int64_t kMaxBytes = int64_t(1) << 52; // of a tensor, gaps included: offsets of tiles after its end fit too
 constexpr double kLog2E = 1.4426950408889634074;
 
-uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 ? 1 : 2; }
+uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 || dtype == FAGEN_DTYPE_E5M2 ? 1 : 2; }
+
+/// What joins the key's dtype; 0 where K and V have Q's elements, and for what they may not have.
+uint32_t kvBits(uint32_t kvDtype) {
+  return kvDtype == FAGEN_DTYPE_E4M3 ? FAGEN_KV_E4M3 : kvDtype == FAGEN_DTYPE_E5M2 ? FAGEN_KV_E5M2 : 0;
+}
 
 /// The caller's struct in this library's size: fields that it does not know are absent.
 fagen_status copyGiven(const fagen_problem *given, fagen_problem &copy) {
@@ -69,6 +74,14 @@ fagen_status fillDefaults(fagen_problem &p) {
     return fail(FAGEN_INVALID, "pass %u is unknown; it is 1 (forward) or 2 (backward)", p.pass);
   if (p.dtype == 0 || p.dtype > FAGEN_DTYPE_E4M3)
     return fail(FAGEN_INVALID, "dtype %u is unknown; it is 1 (f16), 2 (bf16) or 3 (e4m3)", p.dtype);
+  if (p.kv_dtype == p.dtype)
+    p.kv_dtype = 0;
+  if (p.kv_dtype && (p.dtype == FAGEN_DTYPE_E4M3 || !kvBits(p.kv_dtype)))
+    return fail(
+        FAGEN_INVALID,
+        "kv_dtype is %u and dtype %u; K and V have Q's elements, or next to f16 (1) and bf16 (2) those of e4m3 (3) "
+        "or e5m2 (8)",
+        p.kv_dtype, p.dtype);
   if (p.mask > FAGEN_MASK_CAUSAL)
     return fail(FAGEN_INVALID, "mask %u is unknown; it is 1 (none) or 2 (causal)", p.mask);
   if (p.flags & ~(FAGEN_FLAG_LSE | FAGEN_FLAG_PDL | FAGEN_FLAG_EXPLICIT))
@@ -78,8 +91,6 @@ fagen_status fillDefaults(fagen_problem &p) {
                 p.flags);
   if (p.alignment & (p.alignment - 1))
     return fail(FAGEN_INVALID, "alignment %u is not a power of two", p.alignment);
-  if (p.reserved2)
-    return fail(FAGEN_INVALID, "reserved2 is %u; it must be 0", p.reserved2);
   return FAGEN_OK;
 }
 
@@ -118,12 +129,12 @@ fagen_status checkSizes(const fagen_problem &p) {
 /// the alignment of the others.
 class StrideReader {
 public:
-  StrideReader(int64_t elementBytes, uint32_t alignment, bool isExplicit)
-      : elementBytes(elementBytes), bits(alignment), isExplicit(isExplicit) {}
+  StrideReader(uint32_t alignment, bool isExplicit) : bits(alignment), isExplicit(isExplicit) {}
 
   /// `sizes` are batch, heads, rows and columns. Rows of an output must not overlap.
-  fagen_status read(const char *name, const int64_t (&given)[3], const int64_t (&sizes)[4], bool output,
+  fagen_status read(const char *name, int64_t bytes, const int64_t (&given)[3], const int64_t (&sizes)[4], bool output,
                     long long (&stride)[3]) {
+    elementBytes = bytes;
     if (!isExplicit && !given[0] && !given[1] && !given[2])
       return pack(name, sizes, stride);
     int64_t extent = sizes[3];
@@ -187,7 +198,7 @@ private:
 
   void use(int64_t stride) { bits |= uint64_t(stride) * uint64_t(elementBytes); }
 
-  int64_t elementBytes;
+  int64_t elementBytes = 0; // of the tensor that is read
   uint64_t bits;   // of all strides in bytes and the base alignment together: the lowest one set is what they share
   bool isExplicit; // none are absent
 };
@@ -195,27 +206,28 @@ private:
 fagen_status readStrides(const fagen_problem &p, Problem &problem) {
   device::AttentionParams &params = problem.params;
   const bool isExplicit = p.flags & FAGEN_FLAG_EXPLICIT;
-  StrideReader reader(elementBytes(p.dtype), p.alignment, isExplicit);
+  StrideReader reader(p.alignment, isExplicit);
+  const int64_t ofQ = elementBytes(p.dtype), ofK = elementBytes(p.kv_dtype ? p.kv_dtype : p.dtype);
   const int64_t q[4] = {p.batch, p.heads, p.seq_q, p.head_dim_qk};
   const int64_t k[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_qk};
   const int64_t v[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_v};
   const int64_t o[4] = {p.batch, p.heads, p.seq_q, p.head_dim_v};
-  fagen_status status = reader.read("q", p.q_stride, q, false, params.q_stride);
-  status = status ? status : reader.read("k", p.k_stride, k, false, params.k_stride);
-  status = status ? status : reader.read("v", p.v_stride, v, false, params.v_stride);
-  status = status ? status : reader.read("o", p.o_stride, o, true, params.o_stride);
+  fagen_status status = reader.read("q", ofQ, p.q_stride, q, false, params.q_stride);
+  status = status ? status : reader.read("k", ofK, p.k_stride, k, false, params.k_stride);
+  status = status ? status : reader.read("v", ofK, p.v_stride, v, false, params.v_stride);
+  status = status ? status : reader.read("o", ofQ, p.o_stride, o, true, params.o_stride);
   if (status)
     return status;
   problem.alignment = p.alignment;
   problem.commonAlignment = reader.commonAlignment();
 
   // LSE as a tensor of one column whose rows are dense; scalar stores need no more than the alignment of float.
-  StrideReader lseReader(sizeof(float), alignof(float), isExplicit);
+  StrideReader lseReader(alignof(float), isExplicit);
   const bool packed = !isExplicit && p.lse_stride[0] == 0 && p.lse_stride[1] == 0;
   const int64_t lseGiven[3] = {p.lse_stride[0], p.lse_stride[1], packed ? 0 : 1};
   const int64_t lseSizes[4] = {p.batch, p.heads, p.seq_q, 1};
   long long lseStride[3];
-  if ((status = lseReader.read("lse", lseGiven, lseSizes, true, lseStride)))
+  if ((status = lseReader.read("lse", sizeof(float), lseGiven, lseSizes, true, lseStride)))
     return status;
   params.lse_stride[0] = lseStride[0];
   params.lse_stride[1] = lseStride[1];
@@ -266,7 +278,8 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
   values[FAGEN_VAR_DTYPE] = p.dtype;
   values[FAGEN_VAR_MASK] = p.mask;
 
-  problem.key = fagen_problem_key(p.pass, p.dtype, p.mask, uint64_t(p.head_dim_qk), uint64_t(p.head_dim_v));
+  problem.key =
+      fagen_problem_key(p.pass, p.dtype | kvBits(p.kv_dtype), p.mask, uint64_t(p.head_dim_qk), uint64_t(p.head_dim_v));
   problem.lse = p.flags & FAGEN_FLAG_LSE;
   problem.overlapsLaunches = p.flags & FAGEN_FLAG_PDL;
   problem.variant = p.variant;
@@ -281,7 +294,17 @@ const char *passName(uint32_t pass) {
 }
 
 const char *dtypeName(uint32_t dtype) {
-  const char *const names[] = {"?", "f16", "bf16", "e4m3"};
+  const char *const names[] = {"?",
+                               "f16",
+                               "bf16",
+                               "e4m3",
+                               "?",
+                               "f16 (K and V e4m3)",
+                               "bf16 (K and V e4m3)",
+                               "?",
+                               "?",
+                               "f16 (K and V e5m2)",
+                               "bf16 (K and V e5m2)"};
   return dtype < std::size(names) ? names[dtype] : "?";
 }
 

@@ -49,7 +49,7 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem);
 
 /// "forward", "f16", "causal", ...; "?" for an unknown number.
 const char *passName(uint32_t pass);
-const char *dtypeName(uint32_t dtype);
+const char *dtypeName(uint32_t dtype); ///< of a key: with FAGEN_KV_...
 const char *maskName(uint32_t mask);
 
 } // namespace fagen

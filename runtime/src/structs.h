@@ -36,7 +36,7 @@ template <> struct FieldsOf<fagen_problem> {
       FIELD(batch),       FIELD(heads),     FIELD(kv_heads),  FIELD(seq_q),    FIELD(seq_kv),   FIELD(head_dim_qk),
       FIELD(head_dim_v),  FIELD(q_stride),  FIELD(k_stride),  FIELD(v_stride), FIELD(o_stride), FIELD(lse_stride),
       FIELD(scale),       FIELD(has_scale), FIELD(alignment), FIELD(variant),  FIELD(form),     FIELD(args),
-      FIELD(arg_count),   FIELD(reserved2)};
+      FIELD(arg_count),   FIELD(kv_dtype)};
 };
 
 template <> struct FieldsOf<fagen_choice> {

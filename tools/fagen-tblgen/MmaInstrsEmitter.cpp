@@ -52,7 +52,8 @@ void emitFamily(raw_ostream &os, const Record &family) {
   auto flag = [&](StringRef field) { return family.getValueAsBit(field) ? "true" : "false"; };
   os << "{.family = Mma::" << family.getValueAsDef("Family")->getValueAsString("Enumerator")
      << ", .isCollective = " << flag("Collective") << ", .isAsynchronous = " << flag("Asynchronous")
-     << ", .keepsResults = " << flag("KeepsResults") << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
+     << ", .keepsResults = " << flag("KeepsResults") << ", .widensRight = " << flag("WidensRight")
+     << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
      << ",\n .abt = " << quoted(family.getValueAsString("Abt"))
      << ", .addAbt = " << quoted(family.getValueAsString("AddAbt"))
      << ", .ab = " << quoted(family.getValueAsString("Ab")) << ", .addAb = " << quoted(family.getValueAsString("AddAb"))

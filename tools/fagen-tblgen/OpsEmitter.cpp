@@ -181,7 +181,10 @@ void emitTable(raw_ostream &os, const std::vector<Record *> &ops) {
   os << "\ninline constexpr OpInfo kOps[] = {\n";
   for (const Record *op : ops)
     emitRow(os, *op);
-  os << "};\n\n} // namespace table\n";
+  size_t most = 0;
+  for (const Record *op : ops)
+    most = std::max(most, op->getValueAsListOfDefs("Operands").size());
+  os << "};\n\n} // namespace table\n\n/// Of any op.\ninline constexpr unsigned kMostOperands = " << most << ";\n";
 }
 
 void emitOps(RecordKeeper &records, raw_ostream &os) {

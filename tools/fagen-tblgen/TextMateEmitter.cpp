@@ -81,7 +81,7 @@ void emitTextMate(RecordKeeper &records, raw_ostream &os) {
       captured("keyword.declaration.fagen", "entity.name.type.fagen", "\\b(kernel|schedule|form)\\s+(\\w+)"));
   // Of forms. mask is a key, too.
   patterns.push_back(captured("keyword.declaration.fagen", "variable.parameter.fagen", "\\b(param|let)\\s+(\\w+)"));
-  patterns.push_back(match("keyword.declaration.fagen", "\\b(score|sink)(?=\\s*=(?!=))"));
+  patterns.push_back(match("keyword.declaration.fagen", "\\b(score|sink|v_scale)(?=\\s*=(?!=))"));
   patterns.push_back(match("keyword.control.fagen", "\\bascending\\b|\\bin(?=\\s*\\[)"));
   patterns.push_back(match("support.type.fagen", "(?<=:\\s)(bit|u8|i32|f16|bf16|f32)\\b"));
   patterns.push_back(

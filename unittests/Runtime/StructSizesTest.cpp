@@ -55,7 +55,7 @@ TEST_F(StructSizes, OfProblems) {
   INSIDE(inside, fagen_problem, lse_stride), INSIDE(inside, fagen_problem, scale);
   INSIDE(inside, fagen_problem, has_scale), INSIDE(inside, fagen_problem, alignment);
   INSIDE(inside, fagen_problem, variant), INSIDE(inside, fagen_problem, form), INSIDE(inside, fagen_problem, args);
-  INSIDE(inside, fagen_problem, arg_count), INSIDE(inside, fagen_problem, reserved2);
+  INSIDE(inside, fagen_problem, arg_count), INSIDE(inside, fagen_problem, kv_dtype);
   // A size that ends before head_dim_qk leaves out what a problem must give: another refusal.
   checkSizes<fagen_problem>(offsetof(fagen_problem, head_dim_v), inside, FAGEN_OK, [&](uint32_t size) {
     struct {
@@ -137,9 +137,9 @@ TEST_F(StructSizes, OfRows) {
 }
 
 TEST_F(StructSizes, WhatIsReservedIsZero) {
-  problem.reserved2 = 5;
+  problem.kv_dtype = 5;
   EXPECT_EQ(query(), FAGEN_INVALID);
-  EXPECT_STREQ(fagen_last_error(), "reserved2 is 5; it must be 0");
+  EXPECT_STREQ(fagen_last_error(), "kv_dtype is 5 and dtype 1; K and V have Q's elements, or next to f16 (1) and bf16 (2) those of e4m3 (3) or e5m2 (8)");
 }
 
 } // namespace

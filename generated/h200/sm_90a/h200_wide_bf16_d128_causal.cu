@@ -272,62 +272,49 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     rescale_output(r.o, r.alpha);
 }
 
-/// Interior step, up to its terms: whether a row has outgrown its reference maximum.
-__device__ __forceinline__ bool interior_step(const Cta &cta, Registers &r, int j) {
-  wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
-  await_turn<kWarps / 4>(3, cta.group_row); // take-turns: this group multiplies
-  ptx::wgmma_fence();
-  // S = Q K^T (h200_fp16.fa:15)
-  issue_abt(r.s, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
-  ptx::wgmma_commit();
-  wait_for(cta.shared.v_full, cta.base + (j - 1)); // order-roles: the tile has arrived
-  ptx::wgmma_fence();
-  // O += P V (h200_fp16.fa:15)
-  issue_ab(r.o, r.p, cta.shared.ring.v[(cta.base + (j - 1)) % kStages]);
-  ptx::wgmma_commit();
-  pass_turn<kWarps / 4>(3, cta.group_row); // take-turns: the next one does
-  ptx::wgmma_wait<1>();
-  // online softmax; settle-rows: by the maximum of the tiles before
-  exp2<false>(r.s, r.m, cta.params.scale_log2);
-  const bool is_outgrown = terms_outgrow<Element>(r.sums, r.s);
-  if (!is_outgrown) {
+/// Key tile j from the end, which every row sees whole.
+__device__ __forceinline__ void interior_steps(const Cta &cta, Registers &r, int j, int end) {
+  // A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.
+  for (; ptx::any(j < end); ++j) {
+    for (; j < end; ++j) {
+      wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
+      await_turn<kWarps / 4>(3, cta.group_row); // take-turns: this group multiplies
+      ptx::wgmma_fence();
+      // S = Q K^T (h200_fp16.fa:15)
+      issue_abt(r.s, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
+      ptx::wgmma_commit();
+      wait_for(cta.shared.v_full, cta.base + (j - 1)); // order-roles: the tile has arrived
+      ptx::wgmma_fence();
+      // O += P V (h200_fp16.fa:15)
+      issue_ab(r.o, r.p, cta.shared.ring.v[(cta.base + (j - 1)) % kStages]);
+      ptx::wgmma_commit();
+      pass_turn<kWarps / 4>(3, cta.group_row); // take-turns: the next one does
+      ptx::wgmma_wait<1>();
+      // online softmax; settle-rows: by the maximum of the tiles before
+      exp2<false>(r.s, r.m, cta.params.scale_log2);
+      const bool is_outgrown = terms_outgrow<Element>(r.sums, r.s);
+      if (!is_outgrown) {
+        // order-roles: all lanes have read the slot
+        ptx::warp_barrier();
+        arrive_by_warp(cta.shared.k_empty, cta.base + j);
+      }
+      ptx::wgmma_wait<0>();
+      arrive_by_group(cta.shared.v_empty, cta.base + (j - 1)); // order-roles: the group has left the slot
+      if (is_outgrown)
+        break;
+      add_sums(r.l, r.sums);
+      convert(r.p, r.s);
+    }
+    if (j >= end)
+      break;
+    // settle-rows: smaller, where a row has outgrown that
+    fill(r.alpha, 1.0f);
+    settle_outgrown(r.s, r.sums, r.alpha, r.l, r.m, cta.shared.q[cta.turn % kQuerySlots], warp_row(), cta.shared.ring.k[(cta.base + j) % kStages], cta.params.scale_log2, [] {});
     // order-roles: all lanes have read the slot
     ptx::warp_barrier();
     arrive_by_warp(cta.shared.k_empty, cta.base + j);
-  }
-  ptx::wgmma_wait<0>();
-  arrive_by_group(cta.shared.v_empty, cta.base + (j - 1)); // order-roles: the group has left the slot
-  return is_outgrown;
-}
-
-/// Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.
-__device__ __forceinline__ void interior_step_settled(const Cta &cta, Registers &r, int j) {
-  // settle-rows: smaller, where a row has outgrown that
-  fill(r.alpha, 1.0f);
-  settle_outgrown(r.s, r.sums, r.alpha, r.l, r.m, cta.shared.q[cta.turn % kQuerySlots], warp_row(), cta.shared.ring.k[(cta.base + j) % kStages], cta.params.scale_log2, [] {});
-  // order-roles: all lanes have read the slot
-  ptx::warp_barrier();
-  arrive_by_warp(cta.shared.k_empty, cta.base + j);
-}
-
-/// Interior step, the rest: sums and products of the terms.
-__device__ __forceinline__ void interior_step_end(const Cta &cta, Registers &r, int j) {
-  add_sums(r.l, r.sums);
-  convert(r.p, r.s);
-}
-
-/// Key tile j from the end, which every row sees whole.
-__device__ __forceinline__ void interior_steps(const Cta &cta, Registers &r, int j, int end) {
-  for (; ptx::any(j < end); ++j) { // a vote: ptxas keeps what is rare out of the loop inside
-    for (;; ++j) {
-      if (j >= end)
-        return;
-      if (interior_step(cta, r, j))
-        break;
-      interior_step_end(cta, r, j);
-    }
-    interior_step_settled(cta, r, j);
-    interior_step_end(cta, r, j);
+    add_sums(r.l, r.sums);
+    convert(r.p, r.s);
     rescale_output(r.o, r.alpha);
   }
 }

@@ -33,6 +33,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <array>
 #include <map>
 
 namespace fagen {
@@ -70,13 +71,20 @@ struct Event {
   static constexpr unsigned kNever = ~0u;
   unsigned point = 0;
   const ir::Op *op = nullptr;
-  bool active = true;                      ///< false: a copy whose `when` is false
-  llvm::SmallVector<int64_t, 4> positions; ///< of each operand; 0 where there is none
-  unsigned doneAt = 0;                     ///< of a cp_async copy: the event whose wait completes it, or kNever
-  unsigned committedAt = 0;                ///< of a cp_async copy: the event that closes its group, or kNever
-  unsigned group = 0;                      ///< of a cp_async copy: its group; of other events: groups closed so far
-  int64_t bytes = 0;                       ///< that an arrive announces
+  bool active = true;                                 ///< false: a copy whose `when` is false
+  std::array<int64_t, ir::kMostOperands> positions{}; ///< of each operand; 0 where there is none
+  unsigned doneAt = 0;      ///< of a cp_async copy: the event whose wait completes it, or kNever
+  unsigned committedAt = 0; ///< of a cp_async copy: the event that closes its group, or kNever
+  unsigned group = 0;       ///< of a cp_async copy: its group; of other events: groups closed so far
+  int64_t bytes = 0;        ///< that an arrive announces
   bool operator==(const Event &) const = default;
+  /// Of the positions: for a hash.
+  uint64_t mixed() const {
+    uint64_t mix = 0;
+    for (const int64_t position : positions)
+      mix = mix * 0x9e3779b97f4a7c15 + uint64_t(position);
+    return mix;
+  }
 };
 
 struct Timeline {

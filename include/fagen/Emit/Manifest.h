@@ -5,11 +5,19 @@
 #include "fagen/Emit/Plan.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/JSON.h"
 
 namespace fagen {
 
 /// The row of the kernel's variant number `order`: most of a manifest is rows, and they can be made side by side.
 std::string emitRow(const VariantPlan &plan, unsigned order);
+
+/// What that row has in addition to its launches and its plan, by the names of <fagen/table.h>.
+llvm::json::Object rowOf(const VariantPlan &plan, unsigned order);
+
+/// As the manifest spells them; in capitals after FAGEN_OP_ and FAGEN_VAR_ as <fagen/table.h> does.
+llvm::StringRef wordOf(SelectOp::Kind kind);
+llvm::StringRef wordOf(SelectVariable variable);
 
 /// A program's plan alone, without a variant: what emitRow says that does not come from the spec. JSON.
 std::string emitPlan(const VariantPlan &plan, llvm::StringRef program);

@@ -144,6 +144,7 @@ struct Form {
   NodePtr score;                                  ///< of f32; null: s
   NodePtr mask;                                   ///< a truth value; null: every key is seen
   NodePtr sink;                                   ///< of f32; null: none
+  NodePtr vScale;                                 ///< of f32, what V is multiplied by; null: 1
   Location location, scoreLocation, maskLocation; ///< of its name, and of what score and mask are
 };
 

@@ -77,7 +77,7 @@ class Diagnostics;
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
-enum class ElementType : uint8_t { F16, BF16, E4M3, F32, U32, MBarrier, I32, U8, Bit };
+enum class ElementType : uint8_t { F16, BF16, E4M3, E5M2, F32, U32, MBarrier, I32, U8, Bit };
 /// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
 /// kernels, by the same numbers.
 enum class Layout : uint8_t { RowMajor, Xor, Padded };
@@ -120,12 +120,16 @@ struct Buffer {
   std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
   bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
   bool isDistinct = false;        ///< likewise: no two elements are the same
+  bool arePlaces = false;         ///< and each is below how many there are
   bool isConstant = false;        ///< likewise: nobody writes it while a launch that reads it runs
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
   Buffer *overlays = nullptr;     ///< whose bytes this one reuses, if any (set before allocation)
   std::optional<Guard> guard;
+  /// Fragment: lane t of a quad has columns 4t to 4t + 3 of each 16, as tiles of bytes give them (ops/widen.h); else
+  /// pairs 2t, 2t + 1 and 2t + 8, 2t + 9.
+  bool isInQuads = false;
   Location location;
 
   uint64_t stageBytes() const; ///< with the gaps of its layout

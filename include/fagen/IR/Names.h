@@ -9,9 +9,9 @@
 namespace fagen::ir {
 
 inline constexpr Space kSpaces[] = {Space::Global, Space::Shared, Space::Fragment};
-inline constexpr ElementType kElementTypes[] = {ElementType::F16, ElementType::BF16, ElementType::E4M3,
-                                                ElementType::F32, ElementType::U32,  ElementType::MBarrier,
-                                                ElementType::I32, ElementType::U8,   ElementType::Bit};
+inline constexpr ElementType kElementTypes[] = {
+    ElementType::F16, ElementType::BF16,     ElementType::E4M3, ElementType::E5M2, ElementType::F32,
+    ElementType::U32, ElementType::MBarrier, ElementType::I32,  ElementType::U8,   ElementType::Bit};
 inline constexpr Layout kLayouts[] = {Layout::RowMajor, Layout::Xor, Layout::Padded};
 inline constexpr Phase kPhases[] = {Phase::Built,     Phase::Split,  Phase::Pipelined, Phase::LaidOut,
                                     Phase::Allocated, Phase::Placed, Phase::Verified};

@@ -34,6 +34,10 @@ struct Product {
 };
 std::optional<Product> asProduct(const Op &op);
 
+/// Whether the right operand has one-byte floats that become the left one's 16 bits on their way (ops/widen.h). Then
+/// what is summed over comes in quads, and so do the result's columns where b is not transposed.
+bool widensRight(const Product &product);
+
 /// Null where the family has none for these types.
 const MmaInstrInfo *instructionOf(const Kernel &kernel, const Product &product);
 

@@ -164,9 +164,9 @@ struct FormParam {
   llvm::SMRange range;
 };
 
-/// `let name = value;`, and `score`, `mask` and `sink`.
+/// `let name = value;`, and `score`, `mask`, `sink` and `v_scale`.
 struct FormLine {
-  enum Kind : uint8_t { Let, Score, Mask, Sink };
+  enum Kind : uint8_t { Let, Score, Mask, Sink, VScale };
   Kind kind = Let;
   Name name;                   ///< of a let; else the word itself
   std::unique_ptr<Expr> value; ///< null: reported

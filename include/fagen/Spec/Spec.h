@@ -22,6 +22,7 @@ namespace fagen {
 struct Problem {
   PassKind pass = PassKind::Forward;
   DType dtype = DType::F16;
+  KvDType kvDType = KvDType::Same; ///< of K and V
   DType accum = DType::F32;
   unsigned headDimQK = 0; ///< columns of Q and K
   unsigned headDimV = 0;  ///< columns of V and O

@@ -17,6 +17,7 @@ struct MmaFamilyInfo {
   bool isCollective = false;   ///< threads of a warp, or of a unit, work on a product together; else each alone
   bool isAsynchronous = false; ///< a product is issued and waited for
   bool keepsResults = false;   ///< which lane holds which element of a result is known: results stay in registers
+  bool widensRight = false;    ///< takes a right operand of one-byte floats next to a left one of 16 bits
   unsigned unitWarps = 1;      ///< that issue a product together
   llvm::StringRef abt, addAbt, ab, addAb, atb, addAtb; ///< device functions; add: to what is there; empty: none
   llvm::StringRef async; ///< what begins the names of ptx functions that fence, commit and wait for products

@@ -19,6 +19,7 @@ class MmaFamily<Case family> {
   bit Collective = 1;    // the threads of a warp, or of a unit, work on a product together; else each has elements alone
   bit Asynchronous = 0;  // a product is issued and waited for
   bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
+  bit WidensRight = 0;   // takes a right operand of one-byte floats next to a left one of 16 bits
   int UnitWarps = 1;     // that issue a product together
   // Device functions, by form; Add: the product is added to what is there. They return when it is complete, or was
   // issued. Empty: there is none.
@@ -62,6 +63,7 @@ def WmmaFamily : MmaFamily<MmaWmma> {
                          Takes<"reduce", ["warp"]>, Takes<"split", ["1"]>]>.All;
 }
 def MmaSyncFamily : MmaFamily<MmaMmaSync> {
+  let WidensRight = 1;
   let Values = Complete<[Takes<"copy", ["cp_async", "ld_st", "tma"]>, Takes<"swizzle", ["xor", "none", "pad", "b128"]>,
                          Takes<"q_in", ["shared", "registers"]>, Takes<"p_in", ["registers"]>,
                          Takes<"reduce", ["warp"]>]>.All;

@@ -150,6 +150,16 @@ def ClassifyTiles : Op<"classify_tiles",
     [Operand<"dst", Write, [Global]>],
     [TestEx<"test">, Ex<"row">, Ex<"key">, Ex<"limit">, TestEx<"seen", 1>, TestEx<"whole", 1>]>;
 
+// A launch before the one that works on the tiles.
+def PlanRows : Op<"plan_rows",
+    "tiles of `tile` rows of sequences one after the other, which follow from their offsets and used lengths: where tile i begins "
+    "in rows, ascending, and where the last one ends; its first key, its keys and the last key of its first row in words; how many "
+    "there are, and their numbers, those that visit the most tiles of `tile_keys` keys first. Other rows have tiles without keys",
+    [Operand<"rows", Write, [Global]>, Operand<"words", Write, [Global]>, Operand<"order", Write, [Global]>,
+     Operand<"count", Write, [Global]>, Operand<"offsets", Read, [Global]>, Operand<"key_offsets", Read, [Global]>,
+     Operand<"used", Read, [Global]>, Operand<"used_keys", Read, [Global]>],
+    [Int<"tile", 8, 1024>, Int<"tile_keys", 8, 1024>, Flag<"causal">, Ex<"total">, Ex<"total_keys">, Ex<"uses">, Ex<"uses_keys">]>;
+
 // Each warp counts itself after what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
 def CombineLast : Op<"combine_last",

@@ -28,6 +28,11 @@ def F32 : Case<"f32", "F32", 4>;
 def E4M3 : Case<"e4m3", "E4M3", 3>;
 def DTypeEnum : Enumeration<"DType", "Element type.", [F16, BF16, F32, E4M3]>;
 
+def KvSame : Case<"same", "Same", 0>;
+def KvE4M3 : Case<"e4m3", "E4M3", 1>;
+def KvE5M2 : Case<"e5m2", "E5M2", 2>;
+def KvDTypeEnum : Enumeration<"KvDType", "Element type of K and V, where it is not Q's.", [KvSame, KvE4M3, KvE5M2]>;
+
 def MaskNone : Case<"none", "None", 1>;
 def MaskCausal : Case<"causal", "Causal", 2>;
 def MaskEnum : Enumeration<"Mask", "Which keys a query sees.", [MaskNone, MaskCausal]>;

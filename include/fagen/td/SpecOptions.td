@@ -104,11 +104,20 @@ def PassOption : EnumOption<"pass", "problem", PassKindEnum, "gradient direction
   NotYet<Backward, "dQ, dK, dV from dO">
 ]> { let Default = "forward"; }
 
-def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q, K, V and O", [
+def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q and O, and of K and V unless kv_dtype says another", [
   Value<F16, "IEEE half precision">,
   Value<BF16, "bfloat16">,
   NotYetNeeds<Fp8, E4M3, "8-bit float with scales">
 ]> { let Required = 1; }
+
+class KvByte<Case c, string doc>
+    : Needs<Fp8, c, doc, [GoesWith<"mma", ["mma_sync"]>, GoesWith<"copy", ["cp_async", "ld_st"]>,
+                          GoesWith<"swizzle", ["xor", "none"]>, GoesWith<"accum", ["f32"]>]>;
+def KvDTypeOption : EnumOption<"kv_dtype", "problem", KvDTypeEnum, "element type of K and V", [
+  Value<KvSame, "that of Q and O: dtype">,
+  KvByte<KvE4M3, "one byte with 4 bits of exponent and 3 of fraction, at most 448; products widen it to dtype. Head dims are multiples of 32">,
+  KvByte<KvE5M2, "one byte with 5 bits of exponent and 2 of fraction, at most 57344; likewise">
+]> { let InName = "kv_"; let Default = "same"; }
 
 def AccumOption : EnumOption<"accum", "problem", DTypeEnum, "accumulator of both products", [
   Value<F32, "single precision">,

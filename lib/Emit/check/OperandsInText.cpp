@@ -37,6 +37,7 @@ bool isOfTiles(ElementType type) {
   case ElementType::F16:
   case ElementType::BF16:
   case ElementType::E4M3:
+  case ElementType::E5M2:
     return true;
   case ElementType::F32:
   case ElementType::U32:
@@ -242,6 +243,7 @@ private:
     needs(dst, {Held::LeftOperand});
     needs(src, {Held::Tile});
     needsSameType(dst, src);
+    lacks(dst.isInQuads && sizeOf(dst.type) != 2, "quads are of 16-bit elements; %" + dst.name + " is " + shapeOf(dst));
     needsRowsOfWarps(src, dst);
     lacks(dst.columns > src.columns, "%" + dst.name + " has more columns than %" + src.name);
   }
@@ -265,8 +267,9 @@ private:
   }
 
   void checkConvert(const Buffer &p, const Buffer &s) {
-    needs(p, {Held::LeftOperand});
+    needs(p, {s.isInQuads ? Held::Accumulator : Held::LeftOperand});
     needs(s, {Held::Accumulator});
+    lacks(s.isInQuads && p.columns != s.columns, "%" + p.name + " and %" + s.name + " differ in columns");
   }
 
   void checkProduct(const Product &product) {
@@ -282,6 +285,8 @@ private:
       lacks(product.sumsOfRight() % instr->k != 0,
             "products sum over a multiple of " + Twine(instr->k) + "; %" + b.name + " is " + shapeOf(b));
     }
+    lacks(widensRight(product) && b.columns % kSliceBytes != 0,
+          "bytes are widened by 32 columns; %" + b.name + " is " + shapeOf(b));
     lacks(functionOf(kernel, product).empty(), kernel.backend + " has no function for form " + toString(product.form) +
                                                    " with accumulate = " + Twine(int(product.accumulates)));
     if (a.space == Space::Shared) {

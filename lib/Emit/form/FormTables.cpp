@@ -245,7 +245,7 @@ json::Array fagen::manifestForms(const KernelSpec &kernel) {
         {"name", form.name},           {"text", toText(*use)},  {"hash", fmt::format("{:016x}", hashOf(form))},
         {"params", std::move(params)}, {"bytes", layout.bytes}, {"lets", std::move(lets)}};
     const std::pair<const char *, form::NodePtr> results[] = {
-        {"score", form.score}, {"mask", form.mask}, {"sink", form.sink}};
+        {"score", form.score}, {"mask", form.mask}, {"sink", form.sink}, {"v_scale", form.vScale}};
     for (const auto &[key, value] : results)
       if (value)
         object[key] = form::toPostfix(*value, form);

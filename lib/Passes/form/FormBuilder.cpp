@@ -244,6 +244,9 @@ void FormBuilder::end(Builder &builder, const Rows &rows) {
     builder.add(makeMap({.dst = {rows.m, {}}, .value = select(equal(m, none), none, m * toUnit)}));
   if (form.sink)
     joinSink(builder, rows);
+  if (form.vScale)
+    builder.add(
+        makeMap({.dst = {rows.o, {}}, .value = elementOf(*rows.o) * hoistReals(lower(*form.vScale), "v_scale")}));
 }
 
 /// l += e^(sink - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow

@@ -11,9 +11,25 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+ElementType fagen::elementOfQueries(const Problem &problem) {
+  return problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16;
+}
+
+ElementType fagen::elementOfKeys(const Problem &problem) {
+  switch (problem.kvDType) {
+  case KvDType::E4M3:
+    return ElementType::E4M3;
+  case KvDType::E5M2:
+    return ElementType::E5M2;
+  case KvDType::Same:
+    break;
+  }
+  return elementOfQueries(problem);
+}
+
 Tensors::Tensors(Kernel &kernel, const Variant &variant)
     : kernel(kernel), schedule(variant.schedule), hasSums(variant.problem.lse),
-      element(variant.problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16) {}
+      element(elementOfQueries(variant.problem)), ofKeys(elementOfKeys(variant.problem)) {}
 
 Buffer *Tensors::add(const llvm::Twine &name, ElementType type) {
   Buffer buffer;
@@ -38,8 +54,8 @@ Buffer *Tensors::addTensor(llvm::StringRef param, ElementType type, bool isOfQue
 
 void Tensors::addInputs() {
   q.tensor = addTensor("q", element, true, variable(Measure::HeadDimQK));
-  k.tensor = addTensor("k", element, false, variable(Measure::HeadDimQK));
-  v.tensor = addTensor("v", element, false, variable(Measure::HeadDimV));
+  k.tensor = addTensor("k", ofKeys, false, variable(Measure::HeadDimQK));
+  v.tensor = addTensor("v", ofKeys, false, variable(Measure::HeadDimV));
 }
 
 void Tensors::addOutput() {

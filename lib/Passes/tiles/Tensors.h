@@ -12,6 +12,9 @@ struct Global {
   ir::Buffer *tensor = nullptr, *view = nullptr;
 };
 
+ir::ElementType elementOfQueries(const Problem &problem); ///< of Q and O
+ir::ElementType elementOfKeys(const Problem &problem);    ///< of K and V
+
 /// Q, K, V, O: [batch, heads, length, columns], and LSE: [batch, heads, length], by their published names.
 class Tensors {
 public:
@@ -35,9 +38,9 @@ private:
 
   ir::Kernel &kernel;
   const Schedule &schedule;
-  const bool hasSums; ///< LSE
-  const ir::ElementType element;
-  std::string row, column; ///< of views
+  const bool hasSums;                    ///< LSE
+  const ir::ElementType element, ofKeys; ///< of Q and O; of K and V
+  std::string row, column;               ///< of views
 };
 
 } // namespace fagen

@@ -29,15 +29,17 @@ class Placed:
         said = lambda program: " ".join(_WORDS.get(word, word) for word in program.split())  # noqa: E731
         lets = tuple((name, said(program)) for name, program in form.lets)
         score, mask, sink = said(form.score), said(form.mask), said(form.sink) if with_sink else ""
+        v_scale = said(form.v_scale)
         extents = {name: tuple(_EXTENTS.get(one, one) for one in sizes) for name, sizes in form.extents.items()}
-        used = _reached(dict(lets), (score, mask, sink))
+        used = _reached(dict(lets), (score, mask, sink, v_scale))
         lets = tuple((name, program) for name, program in lets if f"={name}" in used)
         tensors = {name: sizes for name, sizes in extents.items() if any(word.startswith(f"{name}[") for word in used)}
         names = {word[1:] for word in used if word[0] == "$"} | {one for sizes in tensors.values() for one in sizes if isinstance(one, str)}
         self.places = tuple(name for name in _RANGES if name in names)
         kept = {name: element for name, element in form.elements.items() if name in names or name in tensors}
         taken = {**{name: _RANGES[name] for name in self.places}, **{name: one for name, one in form.ranges.items() if name in kept}}
-        self.form = _forms_by_torch.Form(lets, score, mask, sink, {**{name: "i32" for name in self.places}, **kept}, tensors, taken)
+        self.form = _forms_by_torch.Form(lets, score, mask, sink, v_scale, {**{name: "i32" for name in self.places}, **kept}, tensors,
+                                         taken)
 
     def args(self, given, piece, sizes, head0):
         """The args of a call: those given, and where its rows, keys and heads begin. sizes are those of the whole."""
@@ -50,7 +52,8 @@ class Placed:
         form = self.form
         lines = [f"  param {name}: {form.elements[name]}{self._extents(name)}{self._range(name)};" for name in form.elements]
         lines += [f"  let {name} = {_infix(program)};" for name, program in form.lets]
-        lines += [f"  {what} = {_infix(program)};" for what, program in (("score", form.score), ("mask", form.mask), ("sink", form.sink)) if program]
+        results = (("score", form.score), ("mask", form.mask), ("sink", form.sink), ("v_scale", form.v_scale))
+        lines += [f"  {what} = {_infix(program)};" for what, program in results if program]
         return "form placed {\n" + "\n".join(lines) + "\n}\n"
 
     def _extents(self, name):

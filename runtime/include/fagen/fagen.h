@@ -57,7 +57,8 @@ enum {
 
 /* fagen_problem.pass; 0 is forward. */
 enum { FAGEN_PASS_FORWARD = 1, FAGEN_PASS_BACKWARD = 2 };
-/* fagen_problem.dtype: of Q, K, V and O; must be given. From F32 on of tensors of programs only. */
+/* fagen_problem.dtype: of Q and O, and unless kv_dtype is given of K and V; must be given. From F32 on of tensors of
+ * programs only, but for E5M2, which only kv_dtype may be. */
 enum {
   FAGEN_DTYPE_F16 = 1,
   FAGEN_DTYPE_BF16 = 2,
@@ -65,7 +66,8 @@ enum {
   FAGEN_DTYPE_F32 = 4,
   FAGEN_DTYPE_U32 = 5,
   FAGEN_DTYPE_I32 = 6,
-  FAGEN_DTYPE_U8 = 7
+  FAGEN_DTYPE_U8 = 7,
+  FAGEN_DTYPE_E5M2 = 8
 };
 /* fagen_problem.mask; 0 is none. Causal: query i sees keys j <= i + seq_kv - seq_q. */
 enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
@@ -124,7 +126,9 @@ typedef struct fagen_problem {
    * what is seen, and there are no args. */
   const char *form;
   const fagen_arg *args;
-  uint32_t arg_count, reserved2; /* reserved2: 0 */
+  uint32_t arg_count;
+  uint32_t
+      kv_dtype; /* of K and V, whose strides count such elements: E4M3 or E5M2; absent, or dtype: that of Q and O */
 } fagen_problem;
 
 typedef struct fagen_table fagen_table;   /* <fagen/table.h>; each generated kernel set exports one */

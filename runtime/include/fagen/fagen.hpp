@@ -11,6 +11,7 @@
 #include <fagen/table.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>

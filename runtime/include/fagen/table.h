@@ -279,6 +279,9 @@ enum {
 };
 #define FAGEN_KEY_TILE_CTAS 8
 
+/* Joins fagen_row.dtype, and that of a key, where K and V have other elements than Q and O. */
+enum { FAGEN_KV_E4M3 = 1u << 2, FAGEN_KV_E5M2 = 2u << 2 };
+
 /* Which rows dispatch may pick. */
 enum {
   FAGEN_ROW_DISPATCHED = 0, /* select decides */
@@ -325,7 +328,8 @@ struct fagen_row {
   /* The target, the compute capabilities that run its text (last_sm 0: no end), and whether it is
    * architecture-specific. */
   uint32_t sm, first_sm, last_sm, exact;
-  uint32_t pass, dtype, mask, lse; /* lse 1: can write LSE; mask FAGEN_MASK_FORM_0 + i: form i of the table */
+  uint32_t pass, dtype, mask,
+      lse; /* dtype: with FAGEN_KV_...; lse 1: can write LSE; mask FAGEN_MASK_FORM_0 + i: form i of the table */
   uint32_t head_dim_qk, head_dim_v;
   uint32_t schedule;  /* index into fagen_table.schedules */
   uint32_t dispatch;  /* FAGEN_ROW_... */
@@ -372,8 +376,8 @@ struct fagen_table {
 
 /* ---- Keys ---- */
 
-/* The sort key of a row: pass 2, dtype 4, mask 6, head_dim_qk 12, head_dim_v 12 bits name the problem; below them how
- * it is dispatched 2, compute capability 10, architecture-specific 2 and order 14 bits. */
+/* The sort key of a row: pass 2, dtype 4 (FAGEN_KV_... among them), mask 6, head_dim_qk 12, head_dim_v 12 bits name the
+ * problem; below them how it is dispatched 2, compute capability 10, architecture-specific 2 and order 14 bits. */
 #define FAGEN_KEY_PROBLEM_SHIFT 28
 static inline uint64_t fagen_problem_key(uint64_t pass, uint64_t dtype, uint64_t mask, uint64_t head_dim_qk,
                                          uint64_t head_dim_v) {

@@ -41,7 +41,7 @@ def findings(lines):
             yield number, "white space at the end, or a tab"
         if not line.isascii():
             yield number, "not ASCII"
-    steps = ["tile_step"] if "tile_step" in found else ["interior_step"]
+    steps = [name for name in ("tile_step", "interior_steps") if name in found] or ["interior_step"]
     for name in ("prologue", *steps, "epilogue"):
         if name not in found:
             yield 1, f"no function {name}"

@@ -121,7 +121,8 @@ std::vector<SuggestedWord> wordsAt(StringRef text, size_t offset) {
             {"let", "a name for a value"},
             {"score", "what takes the place of the score s"},
             {"mask", "whether the query sees the key"},
-            {"sink", "a score without a key that joins the sum of a row"}};
+            {"sink", "a score without a key that joins the sum of a row"},
+            {"v_scale", "what V is multiplied by"}};
   if (block.empty())
     return {{"target", "GPUs that every kernel is built for"},
             {"form", "how scores change, and which keys a query sees"},

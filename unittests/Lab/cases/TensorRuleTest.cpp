@@ -55,6 +55,7 @@ TEST(TensorRule, Rules) {
   EXPECT_EQ(valuesOf("arg.doc=ramp:-5:2", "doc"), (Values{-5, -3, -1, 1, -5, -3, -1, 1}));
   EXPECT_EQ(valuesOf("arg.doc=ramp:-5:10:1", "doc"), (Values{-5, -4, -3, -2, 5, 6, 7, 8}));
   EXPECT_EQ(valuesOf("arg.doc=runs:3:3:40", "doc"), (Values{3, 3, 3, 43, 3, 3, 3, 43}));
+  EXPECT_EQ(valuesOf("arg.doc=runs:3:3:10:1", "doc"), (Values{3, 3, 3, 13, -7, 3, 3, 3}));
 }
 
 TEST(TensorRule, SpreadIsOfTheSeed) {

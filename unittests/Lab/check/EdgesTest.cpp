@@ -95,7 +95,7 @@ TEST(Edges, NumbersAreInRangeAndBoundOnesStay) {
     EXPECT_LE(c.numbers.at("small"), 9);
     EXPECT_FALSE(c.numbers.contains("bound"));
     EXPECT_TRUE(!c.numbers.contains("rows") || c.numbers.at("rows") <= 2); // an extent
-    EXPECT_TRUE(c.tensors.empty());                                        // by neither batch, head, query nor key
+    EXPECT_EQ(c.tensors.at("map"), "spread:0:1");                          // by neither batch, head, query nor key
   }
 }
 
@@ -120,9 +120,12 @@ TEST(Edges, TensorsHaveRules) {
       {"sees", FAGEN_ELEMENT_BIT, {one(FAGEN_VAR_SEQ_Q), one(FAGEN_VAR_SEQ_KV)}, false, 0, 1, {}},
   }));
   std::set<double> prefixes, ids;
-  bool saysPlace = false, saysNumber = false, endsAtEdge = false;
+  bool saysPlace = false, saysNumber = false, endsAtEdge = false, differs = false;
+  int withoutRule = 0;
   for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), *form, 64, 32, 1)) {
-    ASSERT_EQ(c.tensors.size(), 4u) << formatCase(c);
+    const bool hasRule = c.tensors.contains("first"); // else its values are drawn
+    ASSERT_EQ(c.tensors.size(), hasRule ? 4u : 3u) << formatCase(c);
+    withoutRule += !hasRule;
     EXPECT_EQ(parseCase(formatCase(c)), c);
     const Case drawn = withForm(c, form, 1);
     const auto &tensors = drawn.arguments->arguments.tensors;
@@ -130,6 +133,7 @@ TEST(Edges, TensorsHaveRules) {
     prefixes.insert(tensors.at("prefix").values.begin(), tensors.at("prefix").values.end());
     ids.insert(tensors.at("ids").values.begin(), tensors.at("ids").values.end());
     const std::vector<double> &first = tensors.at("first").values;
+    differs |= first.front() != first[first.size() - size_t(c.shape.seqKv)];
     saysPlace |= first.back() > 32 && first.front() == 0;
     saysNumber |= first.front() < 0;
     // The first tile of rows sees whole tiles alone, and not all.
@@ -138,6 +142,8 @@ TEST(Edges, TensorsHaveRules) {
     endsAtEdge |= int64_t(prefix) % 32 == 0 && prefix >= double(last) && prefix < double(c.shape.seqKv);
   }
   EXPECT_TRUE(endsAtEdge);
+  EXPECT_TRUE(differs); // by batch
+  EXPECT_GT(withoutRule, 0);
   EXPECT_LT(*prefixes.begin(), -32);
   EXPECT_GT(prefixes.size(), 10u);
   EXPECT_LT(*ids.begin(), 0);

@@ -5,5 +5,6 @@ import sys
 
 specs = pathlib.Path(sys.argv[1]) / "specs"
 ready = [line.split() for line in (specs / "ready.txt").read_text().splitlines() if not line.startswith("#")]
-subprocess.run(["fagen", *(specs / spec for _, spec in ready), "-o", sys.argv[2]], check=True, stdout=subprocess.DEVNULL)
-print(*(name for name, _ in ready))
+programs = {f"--set={name}" for name, spec in ready if spec.endswith(".fair")}
+subprocess.run(["fagen", *(specs / spec for _, spec in ready), *programs, "-o", sys.argv[2]], check=True, stdout=subprocess.DEVNULL)
+print(*dict.fromkeys(name for name, _ in ready))

@@ -1,0 +1,20 @@
+# fagen_gradients(FOLDER VARIABLE): programs of the gradients of attention, one for each type, head dim and mask, all of one
+# text. VARIABLE is the list of their files.
+function(fagen_gradients folder variable)
+  set(text ${PROJECT_SOURCE_DIR}/specs/backward.fair.in)
+  set(files "")
+  foreach(TYPE IN ITEMS f16 bf16)
+    foreach(HEAD_DIM IN ITEMS 64 128)
+      math(EXPR TILE_ROWS "8192 / ${HEAD_DIM}") # as many rows of Q as registers allow
+      foreach(CAUSAL IN ITEMS 0 1)
+        set(NAME backward_${TYPE}_d${HEAD_DIM})
+        if(CAUSAL)
+          string(APPEND NAME _causal)
+        endif()
+        configure_file(${text} ${folder}/${NAME}.fair @ONLY)
+        list(APPEND files ${folder}/${NAME}.fair)
+      endforeach()
+    endforeach()
+  endforeach()
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()
