@@ -131,6 +131,9 @@ private:
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
         refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
+      else if (op.kind == OpKind::AwaitLaunches && &op != role.body.ops.front().get())
+        refuse(op.location, "await_launches has text as the first op of a role, before its lets; role " + role.name +
+                                " begins with another");
       else if (isMergeOfWarps(op) && role.firstWarp != 0)
         refuse(op.location, opInfo(op.kind).name + " counts warps from warp 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
@@ -199,7 +202,6 @@ private:
     case OpKind::StoreSplit:
     case OpKind::Combine:
     case OpKind::ClassifyTiles:
-    case OpKind::AwaitLaunches:
     case OpKind::Place:
       return false;
     case OpKind::CopyIssue:

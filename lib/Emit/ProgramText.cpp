@@ -64,6 +64,8 @@ void ProgramTextEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
+    if (awaitsLaunches(*kernel))
+      headers.insert("ptx/launches.h");
     for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
       if (buffer->type == ElementType::E4M3)
         headers.insert("ops/bytes.h");
@@ -190,6 +192,9 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
       line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
       line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());
     }
+    if (awaitsLaunchesAtItsHead(kernel))
+      line(out, "// Before lets, which may read what launches before wrote.\nptx::await_launches();\n"
+                "ptx::release_launches();");
     emitter.emitFixedLets();
     if (!kernel.grid.isPersistent)
       emitter.emitTile();

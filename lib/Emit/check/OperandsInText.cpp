@@ -198,6 +198,8 @@ private:
       needed |= featureBit(Feature::Wgmma);
     if (sync.agent == Agent::CpAsync)
       needed |= featureBit(Feature::CpAsync);
+    if (op.kind == OpKind::AwaitLaunches) // targets with the one have the other
+      needed |= featureBit(Feature::Tma);
     if (op.kind == OpKind::StageOutput)
       needed |= featureBit(Feature::StMatrix);
     const TargetInfo *const target = lookupTarget(kernel.target), *const first = firstTargetWith(needed);
