@@ -23,8 +23,8 @@ bool fagen::isByFirstThread(const Op &op) {
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
   const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::AwaitLaunches || op.kind == OpKind::FetchTile ||
-                        op.kind == OpKind::HandTile || op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit ||
-                        op.kind == OpKind::BulkWait;
+                        op.kind == OpKind::HandTile || op.kind == OpKind::StoreNumber || op.kind == OpKind::BulkStore ||
+                        op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
@@ -556,6 +556,12 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
+  case OpKind::StoreNumber: {
+    const Matrix matrix = matrixOf(op);
+    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
+    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
+    return true;
+  }
   case OpKind::StorePartial:
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:

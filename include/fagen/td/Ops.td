@@ -126,6 +126,9 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
     [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
      RealEx<"factor", 1>]>; // of m to nats, where the unit does not say
 
+def StoreNumber : Op<"store_number", "one thread of the role stores a whole number to row `row` of dst, which are u32 or i32",
+    [Operand<"dst", Write, [Global]>], [Ex<"row">, Ex<"number">]>;
+
 def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
      Operand<"l", Read, [Fragment]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
@@ -332,6 +335,7 @@ let NeedsFence = InitFence in
 def : SyncOf<MbarrierInit,                          Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<Arrive,                                Threads,     Nothing,       Phases,         Nothing>;
 def : SyncOf<Wait,                                  Threads,     Nothing,       Nothing,        Phases>;
+def : SyncOf<StoreNumber,                           Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<FetchTile,                             Threads,     Nothing,       Nothing,        Counters>;
 def : SyncOf<HandTile,                              Threads,     Nothing,       Tickets,        Nothing>;
 }
