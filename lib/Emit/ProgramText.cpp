@@ -64,6 +64,11 @@ void ProgramTextEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
+    for (const Role &role : kernel->roles)
+      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+        if (findsRows(copy))
+          headers.insert("ops/found_rows.h");
+      });
     for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
       if (buffer->type == ElementType::E4M3)
         headers.insert("ops/bytes.h");
