@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _lengths, _ragged, _stats, errors
+from . import _arguments, _by_torch, _forms, _lengths, _paged, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -181,7 +181,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
 
     cache_seqlens: None, a number, or one for each batch; table: the pages of each batch.
     """
-    options = {"scale": scale, "lse": lse, **options}
+    options = {"scale": None if scale is None else _arguments.scale_of(function, scale), "lse": lse, **options}
     batch = q.shape[0]
     place = _cache_of(function, q, k_cache, batch_idx, table)
     size = place.capacity
@@ -191,7 +191,12 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")
         place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q))
     if table is not None or batch_idx is not None or leftpad is not None:
-        _refuse(function, "a page table, cache_batch_idx or cache_leftpad: kernels have none; the keys are copied together", fallback)
+        why = "cache_leftpad: kernels have none" if leftpad is not None else _why_not_pages(q, k_cache, v_cache, place, **options)
+        if why is None:
+            used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
+            return _by_pages(function, q, k_cache, v_cache, place, used, count, batch_idx is not None, scale=options["scale"], causal=causal,
+                             window=window, lse=lse)
+        _refuse(function, f"{why}; the keys are copied together", fallback)
         used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
         skipped = torch.zeros_like(used) if leftpad is None else _lengths.integers(function, "cache_leftpad", leftpad, (batch,), q)
         skipped = skipped.clamp(0, size)
@@ -219,6 +224,29 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     parts = [(q[i:i + 1], k_cache[i:i + 1, :n], v_cache[i:i + 1, :n]) for i, n in enumerate(ends)]
     results = attend_each(function, why, parts, causal=causal, window=window, fallback=fallback, **options)
     return torch.cat([o for o, _ in results]), torch.cat([sums for _, sums in results]) if lse else None
+
+
+def _why_not_pages(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
+    """Why there is no kernel for the keys where they lie, or None."""
+    if not 0 < place.table.shape[1] <= _lengths.MOST:
+        return "a page table without columns"
+    return _paged.why_not(q, k_cache, v_cache, scale, softcap, dropout, alibi_slopes)
+
+
+def _by_pages(function, q, k_cache, v_cache, place, used, count, is_by_batch, *, scale, causal, window, lse):
+    """(O, LSE) by one launch, which finds keys by the table."""
+    _check_window(function, window)
+    if count or is_by_batch:
+        used = _held(used, place.capacity, count)
+    if is_by_batch:  # a batch that is not there has no keys
+        used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
+    left, right = _bounds(causal, window)
+    return _paged.attend(function, q, k_cache, v_cache, _narrow(place.table), _narrow(used), scale=scale, left=left, right=right, lse=lse)
+
+
+def _narrow(integers):
+    """As int32; those beyond it are the nearest."""
+    return integers if integers.dtype == torch.int32 else integers.clamp(-1, (1 << 31) - 1).int()
 
 
 def _held(lengths, size, count):
