@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-# fagen: ragged batches on a GPU: right, the same bits each time, and their time beside that of dense batches.
+# fagen: ragged batches on a GPU: right, the same bits each time, and their time against that of dense batches.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ragged.py --output FILE.json [--kernels DIR] [--limit SECONDS]
 
 Times are of CUDA graphs of several calls, the median of rounds in which all contestants take turns (interleaved), and of each alone
-(steady). Dense is fagen.attention on a batch of equal lengths; for others its time at 8192 is scaled by the pairs of a query and a key
+(steady). `ragged` is the program, `front` flash_attn_varlen_func, which in addition clears what no sequence uses of V. Dense is fagen.attention on a batch of equal lengths; for others its time at 8192 is scaled by the pairs of a query and a key
 that are seen. DIR has the programs as a kernel set; else they are the package's."""
 import argparse
 import json
@@ -15,6 +15,7 @@ import time
 import torch
 
 import fagen
+from fagen import flash_attn
 
 GEOMETRIC = [round(8192 ** (i / 33)) for i in range(34)]
 LINEAR = [1 + round(8191 * i / 33) for i in range(34)]
@@ -80,7 +81,7 @@ def check(kernels):
     """The largest errors of all programs, and how many cases are beyond tolerance."""
     found = []
     for dtype in (torch.float16, torch.bfloat16):
-        for head_dim in (64, 128):
+        for head_dim in (64, 128, 256):
             for causal in (False, True):
                 run = Ragged(kernels, dtype, head_dim, causal)
                 errors, bad = [0.0, 0.0], 0
@@ -183,11 +184,15 @@ def torch_varlen(q, k, v, cu, most, causal):
     return lambda: torch.ops.aten._flash_attention_forward(q, k, v, cu, cu, most, most, 0.0, causal, False)
 
 
-def time_case(kernels, lengths, heads, kv_heads, head_dim, dtype, causal, seconds):
+def time_case(kernels, lengths, heads, kv_heads, head_dim, dtype, causal, seconds, other=None):
     q, k, v = draw(sum(lengths), sum(lengths), heads, kv_heads, head_dim, dtype)
     cu, run = offsets(lengths), Ragged(kernels, dtype, head_dim, causal)
     o, lse = torch.empty_like(q), torch.empty(heads, len(q), device="cuda")
     contestants = {"ragged": lambda: run(q, k, v, cu, cu, o=o, lse=lse)}
+    contestants["front"] = lambda: flash_attn.flash_attn_varlen_func(q, k, v, cu, cu, max(lengths), max(lengths), causal=causal)
+    if other and any(name == run.program.name for name in other.names):
+        run_other = Ragged(other, dtype, head_dim, causal)
+        contestants["other"] = lambda: run_other(q, k, v, cu, cu, o=o, lse=lse)
     is_equal = len(set(lengths)) == 1
     length = lengths[0] if is_equal else max(lengths)
     batch = len(lengths) if is_equal else 1
@@ -230,11 +235,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True)
     parser.add_argument("--kernels")
+    parser.add_argument("--other", metavar="DIR", help="programs of the same names, timed in turn with these")
     parser.add_argument("--limit", type=float, default=110)
     parser.add_argument("--seconds", type=float, default=2.5, help="of a shape")
     options = parser.parse_args()
     start = time.monotonic()
     kernels = fagen.load(options.kernels) if options.kernels else fagen.ready()
+    other = fagen.load(options.other) if options.other else None
     report = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "right": [], "times": []}
 
     def keep():
@@ -255,7 +262,7 @@ def main():
             continue
         lengths, heads, kv_heads, head_dim, causal = shape
         try:
-            row = time_case(kernels, lengths, heads, kv_heads, head_dim, torch.bfloat16, causal, options.seconds)
+            row = time_case(kernels, lengths, heads, kv_heads, head_dim, torch.bfloat16, causal, options.seconds, other)
         except Exception as error:  # pylint: disable=broad-except
             row = {"lengths": str(lengths[:3]), "error": f"{type(error).__name__}: {error}"}
         report["times"].append(row)

@@ -8,8 +8,13 @@ import os
 import sys
 
 TEMPLATE = os.path.join(os.path.dirname(os.path.realpath(__file__)), os.pardir, "specs", "ragged.fair.in")
-# Rows and keys of a tile, and warps that multiply: what the dense kernels of these head dims have (specs/h200_fp16.fa).
-SCHEDULES = {64: {"@ROWS@": 128, "@KEYS@": 128, "@WARPS@": 8}, 128: {"@ROWS@": 128, "@KEYS@": 128, "@WARPS@": 8}}
+# What the dense kernels of these head dims have (specs/h200_fp16.fa): rows and keys of a tile, warps that multiply, constants, options.
+TWO_QUERIES = {"constants": {"kQuerySlots": 2}, "options": "query_slots = kQuerySlots"}
+SCHEDULES = {
+    64: {"rows": 128, "keys": 128, "warps": 8, **TWO_QUERIES},
+    128: {"rows": 128, "keys": 128, "warps": 8, **TWO_QUERIES, "constants": {"kQuerySlots": 2, "kSettleApart": 1}},
+    256: {"rows": 128, "keys": 64, "warps": 8, "constants": {"kHeldSlices": 6, "kStagedColumns": 128}, "options": "staged_columns = kStagedColumns"},
+}
 REGISTERS = {8: (24, 240), 12: (32, 160)}  # of a thread that loads, and of one that multiplies
 MASKS = {"none": "k < keys", "causal": "k < keys && k <= q + seen"}
 
@@ -20,9 +25,12 @@ def programs():
         template = file.read()
     for dtype, head_dim, mask in itertools.product(("f16", "bf16"), SCHEDULES, MASKS):
         name, schedule = f"ragged_{dtype}_d{head_dim}_{mask}", SCHEDULES[head_dim]
-        load, math = REGISTERS[schedule["@WARPS@"]]
-        words = {**schedule, "@NAME@": name, "@TYPE@": dtype, "@D@": head_dim, "@SEES@": MASKS[mask], "@MASK@": mask,
-                 "@THREADS@": 32 * (4 + schedule["@WARPS@"]), "@LOAD_REGISTERS@": load, "@MATH_REGISTERS@": math}
+        load, math = REGISTERS[schedule["warps"]]
+        constants = "".join(f"    const {constant} = {value}\n" for constant, value in schedule["constants"].items())
+        words = {"@NAME@": name, "@TYPE@": dtype, "@D@": head_dim, "@ROWS@": schedule["rows"], "@KEYS@": schedule["keys"],
+                 "@WARPS@": schedule["warps"], "@THREADS@": 32 * (4 + schedule["warps"]), "@LOAD_REGISTERS@": load,
+                 "@MATH_REGISTERS@": math, "@CONSTANTS@": constants, "@OPTIONS@": schedule["options"], "@MASK@": mask,
+                 "@SEES@": MASKS[mask], "@CAUSAL@": int(mask == "causal")}
         text = template
         for word, value in words.items():
             text = text.replace(word, str(value))

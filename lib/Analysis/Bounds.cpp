@@ -116,6 +116,8 @@ private:
     const int64_t rows = reached.rows, columns = reached.columns;
     const Expr row = firstRowOf(*op), column = matrix.isVector() ? constant(0) : firstColumnOf(*op);
     const std::string name = nameOfOp() + " of %" + global.name;
+    if (op->kind == OpKind::StoreNumber)
+      return checkNumber(matrix, name);
     if (operand.position)
       checkValue(operand.position, name + ": its position");
     if (op->has(Attr::When))
@@ -136,6 +138,20 @@ private:
       for (const Expr &index : matrix.indexOf(constant(0), constant(0)))
         checkElements(index, name + ", which looks up row 0 where no row is left");
     checkElementsOf(global, matrix, {row, constant(rows)}, {column, constant(columns)}, name);
+  }
+
+  /// What one thread stores, whatever the matrix has.
+  void checkNumber(const Matrix &matrix, const std::string &name) {
+    const Expr row = firstRowOf(*op);
+    checkValue(op->expr(Attr::Number), name + ": its number");
+    checkValue(row, name + ": its row");
+    checkNotNegative(row, name + ": its row");
+    for (const auto &[i, index] : llvm::enumerate(matrix.indexOf(row, constant(0)))) {
+      checkValue(index, name + ": index " + std::to_string(i));
+      checkIndex(matrix.tensor(), i, index, name, [] { return std::string(); });
+    }
+    if (!known.isAtMost(row + constant(1), matrix.rows()))
+      report(name + ": row '" + row.str() + "' may be one that it does not have, of " + matrix.rows().str());
   }
 
   /// The engine compares coordinates with extents.

@@ -84,7 +84,11 @@ bool isAtMost(const Summands &summands, llvm::ArrayRef<Expr> bounds) {
 /// Which indices of the grid two CTAs must have alike where they reach the same element.
 class AlikeIndices {
 public:
-  explicit AlikeIndices(const Kernel &kernel) : kernel(kernel) {}
+  explicit AlikeIndices(const Kernel &kernel) : kernel(kernel) {
+    for (const GridIndex &index : kernel.grid.indices)
+      if (expand(kernel, index.extent) == constant(1))
+        alike.insert(&index);
+  }
 
   /// Whether these are all. What depends on those that are known to be alike is alike, too, so that others follow.
   bool areAll(llvm::ArrayRef<Reach> reaches) {

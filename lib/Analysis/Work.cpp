@@ -255,6 +255,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::CopyCommit:
   case OpKind::CopyWait:
   case OpKind::StoreLse:
+  case OpKind::StoreNumber:
   case OpKind::Loop:
   case OpKind::If:
   case OpKind::Place:

@@ -198,6 +198,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/combine.h");
       if (op.kind == OpKind::PlanRows)
         headers.insert("ops/plan.h");
+      if (op.kind == OpKind::StoreNumber)
+        headers.insert("ptx/global.h");
     });
   }
 }

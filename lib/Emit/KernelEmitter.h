@@ -34,6 +34,10 @@ llvm::StringRef spellType(ir::ElementType type);
 bool isHandedOver(const ir::Buffer &buffer);
 /// "KTile k[kStages];": of the struct of shared memory.
 std::string memberOf(const ir::Buffer &buffer);
+/// The struct of shared memory, whose members stand in the order of allocation, so that its size proves their offsets.
+/// What is of the ring lies in one of type `ringType`, which others may overlay.
+void emitStorage(IndentedStream &out, const ir::Kernel &kernel, llvm::ArrayRef<const ir::Buffer *> shared,
+                 llvm::StringRef ringType, llvm::function_ref<bool(const ir::Buffer &)> isOfRing);
 /// The types of shared tiles, whose elements `spell` names.
 void emitTileTypes(IndentedStream &out, llvm::ArrayRef<const ir::Buffer *> shared,
                    llvm::function_ref<llvm::StringRef(ir::ElementType)> spell);

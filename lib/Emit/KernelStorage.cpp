@@ -37,33 +37,45 @@ void fagen::emitTileTypes(IndentedStream &out, llvm::ArrayRef<const Buffer *> sh
            buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
 }
 
-/// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
-void KernelEmitter::emitStorage() {
-  const std::vector<const Buffer *> shared = buffersIn(Space::Shared);
-  emitTileTypes(out, shared, [&](ElementType type) { return spellElement(type); });
+void fagen::emitStorage(IndentedStream &out, const Kernel &kernel, llvm::ArrayRef<const Buffer *> shared,
+                        llvm::StringRef ringType, llvm::function_ref<bool(const Buffer &)> isOfRing) {
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : shared) {
-    if (buffer->isRing && !isHandedOver(*buffer) && isOfKeys(kernel, *buffer))
+    if (isOfRing(*buffer))
       rings.push_back(buffer);
     if (buffer->overlays)
       overlays.push_back(buffer);
   }
-  line(out, "\nstruct KvRing {{");
-  for (const Buffer *ring : rings)
-    line(out, "  {}", memberOf(*ring));
-  line(out, "}};\n\nstruct SharedStorage {{");
+  if (!rings.empty()) {
+    line(out, "\nstruct {} {{", ringType.str());
+    for (const Buffer *ring : rings)
+      line(out, "  {}", memberOf(*ring));
+    line(out, "}};");
+  }
+  line(out, "\nstruct SharedStorage {{");
   for (const Buffer *buffer : shared) {
-    const bool isOfRing = llvm::is_contained(rings, buffer);
-    if (!isOfRing && !buffer->overlays)
+    const bool isInRing = llvm::is_contained(rings, buffer);
+    if (!isInRing && !buffer->overlays)
       line(out, "  {}", memberOf(*buffer));
-    if (!isOfRing || buffer != rings.front())
+    if (!isInRing || buffer != rings.front())
       continue;
-    line(out, "{}", overlays.empty() ? "  KvRing ring;" : "  union {\n    KvRing ring;");
+    line(out, "{}  {} ring;", overlays.empty() ? "" : "  union {\n  ", ringType.str());
     for (const Buffer *overlay : overlays)
       line(out, "    {}{}", memberOf(*overlay), overlay == overlays.back() ? "\n  };" : "");
   }
-  line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",
-       kernel.sharedBytes);
+  line(out, "}};");
+  if (!shared.empty())
+    line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
+         kernel.sharedBytes);
+  out << '\n';
+}
+
+void KernelEmitter::emitStorage() {
+  const std::vector<const Buffer *> shared = buffersIn(Space::Shared);
+  emitTileTypes(out, shared, [&](ElementType type) { return spellElement(type); });
+  fagen::emitStorage(out, kernel, shared, "KvRing", [&](const Buffer &buffer) {
+    return buffer.isRing && !isHandedOver(buffer) && isOfKeys(kernel, buffer);
+  });
 }
 
 /// A let with run-time values spelled as the entry function reaches them.
@@ -109,11 +121,11 @@ std::vector<KernelEmitter::Member> KernelEmitter::membersOfSources() const {
     const std::string &what = source.at()[1].uses(nameOf(RunValue::KvHead)) ? ofKeys : ofQueries,
                       &tensor = source.tensor().param, first = letValue(firstOf(source, 2));
     const std::string element = spellElement(source.tensor().type).str();
-    members.push_back({fmt::format("const {} *{};", element, tensor), what == before ? "likewise" : what,
-                       fmt::format("head_rows<{4}>(params.{0}, params.{0}_stride, {1}, {2}){3}", tensor,
-                                   letValue(source.at()[0]), letValue(firstOf(source, 1)),
-                                   first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor),
-                                   element)});
+    members.push_back(
+        {fmt::format("const {} *{};", element, tensor), what == before ? "likewise" : what,
+         fmt::format("head_rows<{4}>(params.{0}, params.{0}_stride, {1}, {2}){3}", tensor, letValue(source.at()[0]),
+                     letValue(firstOf(source, 1)),
+                     first == "0" ? "" : fmt::format(" + {} * params.{}_stride[2]", first, tensor), element)});
     before = what;
   }
   return members;

@@ -431,7 +431,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
     return emitBulkStore(op);
-  case OpKind::Combine: // a kernel of its own
+  case OpKind::StoreNumber: // of programs
+  case OpKind::Combine:     // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:
   case OpKind::If:

@@ -23,8 +23,8 @@ bool fagen::isByFirstThread(const Op &op) {
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
   const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::AwaitLaunches || op.kind == OpKind::FetchTile ||
-                        op.kind == OpKind::HandTile || op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit ||
-                        op.kind == OpKind::BulkWait;
+                        op.kind == OpKind::HandTile || op.kind == OpKind::StoreNumber || op.kind == OpKind::BulkStore ||
+                        op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
@@ -379,10 +379,10 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
 
 void ProgramOpEmitter::emitPlanRows(PlanRowsOp<const Op> plan) {
   auto of = [](const Operand &operand) { return "cta.params." + operand.buffer->param; };
-  line(out, "plan_rows<{}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});", plan.tile(),
-       ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()), of(plan.count()),
-       expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()), of(plan.used()),
-       of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
+  line(out, "plan_rows<{}, {}, {}, {}>({{{}, {}, {}, {}, {}}}, {{{}, {}, {}, {}, {}, {}, {}, {} != 0, {} != 0}});",
+       plan.tile(), plan.tileKeys(), plan.causal(), ofRole.warps, of(plan.rows()), of(plan.words()), of(plan.order()),
+       of(plan.count()), expression(plan.order().buffer->shape[0]), of(plan.offsets()), of(plan.keyOffsets()),
+       of(plan.used()), of(plan.usedKeys()), expression(plan.used().buffer->shape[0]), expression(plan.total()),
        expression(plan.totalKeys()), expression(plan.uses()), expression(plan.usesKeys()));
 }
 
@@ -562,6 +562,12 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
+  case OpKind::StoreNumber: {
+    const Matrix matrix = matrixOf(op);
+    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
+    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
+    return true;
+  }
   case OpKind::StorePartial:
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:

@@ -133,36 +133,10 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   emitEntry(kernel);
 }
 
-/// Members stand in the order of allocation, and where it put them.
 void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
   emitTileTypes(out, buffers, spellType);
-  auto isOfUnion = [&](const Buffer *buffer) { return buffer->overlays || isOverlain(kernel, *buffer); };
-  const bool hasUnion = llvm::any_of(buffers, isOfUnion);
-  if (hasUnion) {
-    line(out, "struct Ring {{");
-    for (const Buffer *buffer : buffers)
-      if (isOverlain(kernel, *buffer))
-        line(out, "  {}", memberOf(*buffer));
-    line(out, "}};");
-  }
-  line(out, "struct SharedStorage {{");
-  for (const Buffer *buffer : buffers)
-    if (!isOfUnion(buffer))
-      line(out, "  {}", memberOf(*buffer));
-  if (hasUnion) {
-    line(out, "  union {{\n    Ring ring;");
-    auto scope = out.scope();
-    for (const Buffer *buffer : buffers)
-      if (buffer->overlays)
-        line(out, "  {}", memberOf(*buffer));
-    line(out, "}};");
-  }
-  line(out, "}};");
-  if (!buffers.empty())
-    line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
-         kernel.sharedBytes);
-  out << '\n';
+  fagen::emitStorage(out, kernel, buffers, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
 }
 
 void ProgramTextEmitter::emitCta(const Kernel &kernel) {

@@ -63,6 +63,7 @@ static Stage stageOf(const Kernel &kernel, const Op &op) {
   case OpKind::StoreMerged:
   case OpKind::Store:
   case OpKind::StoreLse:
+  case OpKind::StoreNumber:
   case OpKind::StageOutput:
   case OpKind::StoreSplit:
   case OpKind::StoreMergedSplit:

@@ -319,6 +319,8 @@ static const Buffer &otherSideOf(const Op &op, const Operand &global) {
 
 TileShape ir::reachOf(const Kernel &kernel, const Role &role, const Op &op, const Operand &global) {
   const WarpGrid grid = warpGridOf(kernel, role);
+  if (op.kind == OpKind::StoreNumber)
+    return {1, 1};
   const Buffer &tile = otherSideOf(op, global);
   const auto combine = dynCast<CombineLastOp>(op);
   if (combine || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit) {

@@ -273,10 +273,27 @@ static void verifyMerge(const Op &op, VerifierState &state) {
   const CombineLastOp combine(op);
   if (const Buffer *const lse = combine.lse().buffer)
     verifyColumn(op, *lse, state);
+  for (const Operand *const rows : globalOperandsOf(op))
+    if (!(Matrix(*rows).rows() == matrixOf(op).rows()))
+      state.defect(op.location, "combine_last: %" + rows->buffer->name + " has " + Matrix(*rows).rows().str() +
+                                    " rows, %" + combine.o().buffer->name + " has " + matrixOf(op).rows().str() +
+                                    "; they are the same rows");
   verifyParts(op, *combine.parts().buffer, *combine.partial().buffer, state);
   if (!(combine.parts().position == constant(0)))
     state.defect(op.location, "combine_last: it takes all parts, from %" + combine.parts().buffer->name + "[0] on");
   verifyFactors(op, {Attr::Factor, Attr::Exponent}, state);
+}
+
+/// Whole numbers that a launch stores. The caller promises nothing of them, so nothing may be believed.
+static void verifyNumbers(const Op &op, const Buffer &matrix, VerifierState &state) {
+  const Buffer &tensor = tensorOf(matrix);
+  if (matrix.shape.size() != 1 || (matrix.type != ElementType::U32 && matrix.type != ElementType::I32))
+    state.defect(op.location, "store_number: %" + matrix.name +
+                                  " is not a u32 or an i32 for each row: a tensor of one dimension, or a view (r) ->");
+  else if (tensor.values || tensor.isAscending || tensor.isDistinct || tensor.isConstant)
+    state.defect(op.location, "store_number: %" + tensor.name +
+                                  " has promises of the caller, who does not write it; lets "
+                                  "that read it are held to what they say");
 }
 
 /// Ops with a matrix of global memory, or a counter.
@@ -285,7 +302,7 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const bool isOfColumn = op.kind == OpKind::StoreLse,
              isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
                           isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit ||
-                          op.kind == OpKind::CombineLast;
+                          op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
   const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine ||
@@ -310,6 +327,8 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
     return defect("it takes attention's tensors; %" + matrix->name + " is a parameter of this kernel's own");
   if (op.kind == OpKind::StoreMergedSplit || mergesParts(op))
     verifyMerge(op, state);
+  if (op.kind == OpKind::StoreNumber)
+    return verifyNumbers(op, *matrix, state);
   if (isOfColumn) {
     verifyColumn(op, *matrix, state);
     if (!op.has(Attr::Factor) && !op.has(Attr::Unit))

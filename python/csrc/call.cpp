@@ -38,10 +38,23 @@ uint32_t dtypeOf(const View &q) {
   fail("fagen.Unsupported: q's dtype; kernels are of float16 and bfloat16");
 }
 
-/// Fails unless the tensor is of q's type and device, with strides that the C ABI can say.
+/// Of K and V; 0 where it is q's, or none that they may have.
+uint32_t kvDtypeOf(const View &view) {
+  return view.dtype == shim().aoti_torch_dtype_float8_e4m3fn() ? FAGEN_DTYPE_E4M3
+         : view.dtype == shim().aoti_torch_dtype_float8_e5m2() ? FAGEN_DTYPE_E5M2
+                                                               : 0;
+}
+
+/// K and V may have float8 next to a q of another type, both the same.
+void checkKeys(const Call &call) {
+  if (call.k.dtype != call.q.dtype && !kvDtypeOf(call.k))
+    fail("fagen.Error: k has another dtype than q");
+  if (call.v.dtype != call.k.dtype)
+    fail("fagen.Error: v has another dtype than %s", call.k.dtype == call.q.dtype ? "q" : "k");
+}
+
+/// Fails unless the tensor is of q's device, with strides that the C ABI can say.
 void checkTensor(const char *name, const View &view, const View &q) {
-  if (view.dtype != q.dtype)
-    fail("fagen.Error: %s has another dtype than q", name);
   if (view.deviceType != q.deviceType || view.deviceIndex != q.deviceIndex)
     fail("fagen.Error: %s is on another device than q", name);
   const int64_t *sizes = view.sizes, *strides = view.strides;
@@ -156,8 +169,9 @@ void refuseOverlap(const Call &call) {
       check(lse, read, "read");
   };
   checkRead({"q", call.q, 2});
-  checkRead({"k", call.k, 2});
-  checkRead({"v", call.v, 2});
+  const int64_t ofKeys = kvDtypeOf(call.k) ? 1 : 2;
+  checkRead({"k", call.k, ofKeys});
+  checkRead({"v", call.v, ofKeys});
   for (size_t i = 0; i < call.form.tensors.size(); ++i)
     checkRead({nameOfTensor(call.form, i), call.form.tensors[i], bytesOfElement(call.form.tensors[i])});
   if (call.lse)
@@ -165,6 +179,9 @@ void refuseOverlap(const Call &call) {
 }
 
 fagen_problem describe(const Call &call) {
+  checkKeys(call);
+  if (call.o.dtype != call.q.dtype)
+    fail("fagen.Error: out has another dtype than q");
   checkTensor("q", call.q, call.q);
   checkTensor("k", call.k, call.q);
   checkTensor("v", call.v, call.q);
@@ -174,6 +191,7 @@ fagen_problem describe(const Call &call) {
   const int head = options.bshd ? 2 : 1, row = options.bshd ? 1 : 2;
   fagen_problem problem = fagen_problem_init();
   problem.dtype = dtypeOf(call.q);
+  problem.kv_dtype = kvDtypeOf(call.k);
   if (call.form.signature)
     problem.form = call.form.signature->form.c_str();
   else

@@ -44,6 +44,8 @@ using Kernel = void (*)(Value *stack, uint64_t arguments, uint64_t results);
   X(int32_t, aoti_torch_dtype_float16, ())                                                                             \
   X(int32_t, aoti_torch_dtype_bfloat16, ())                                                                            \
   X(int32_t, aoti_torch_dtype_float32, ())                                                                             \
+  X(int32_t, aoti_torch_dtype_float8_e4m3fn, ())                                                                       \
+  X(int32_t, aoti_torch_dtype_float8_e5m2, ())                                                                         \
   X(int32_t, aoti_torch_dtype_uint8, ())                                                                               \
   X(int32_t, aoti_torch_dtype_bool, ())                                                                                \
   X(int32_t, aoti_torch_dtype_int32, ())                                                                               \

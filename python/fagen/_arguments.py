@@ -9,6 +9,7 @@ from torch.autograd import forward_ad
 
 from . import _forms, errors
 
+BYTES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}  # of keys and values, next to a q of 16 bits
 MOST_SCALE = torch.finfo(torch.float32).max
 _is_compiling = torch.compiler.is_compiling
 
@@ -74,8 +75,12 @@ def check(function, q, k, v, out=None, bshd=True):
     check_kinds(function, given)
     if any(tensor.is_nested for _, tensor in given):
         return
+    has_bytes = k.dtype in BYTES and v.dtype == k.dtype and q.dtype in (torch.float16, torch.bfloat16)
     for name, tensor in given[1:3]:
-        if tensor.dtype != q.dtype:
+        if tensor.dtype != q.dtype and not has_bytes:
+            if tensor.dtype in BYTES:
+                raise errors.Error(f"{function}: k is of {k.dtype}, v of {v.dtype} and q of {q.dtype}; k and v of float8 are of one "
+                                   "type, and q is of float16 or bfloat16 then")
             raise errors.Error(f"{function}: {name} is of {tensor.dtype}, and q of {q.dtype}; they are of one type")
         if tensor.device != q.device:
             raise errors.Error(f"{function}: {name} is on {tensor.device}, and q on {q.device}; they are on one device")
@@ -134,11 +139,25 @@ def why_not(q, k, v, *others):
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor.is_nested:
             return f"{name} is a nested tensor; kernels have one length for all"
+    if k.dtype in BYTES and torch.is_grad_enabled() and any(t.requires_grad for t in (q, *others)):
+        return f"a gradient, which there is none of with keys of {k.dtype}"
     if has_tangent(q, k, v, *others):
         return "forward-mode differentiation, of which kernels have none"
     if q.dtype not in (torch.float16, torch.bfloat16):
         return f"q's dtype is {q.dtype}; kernels are of float16 and bfloat16"
     return None
+
+
+def widened(q, k, v, k_descale=None, v_descale=None, bshd=True):
+    """k and v of float8 as q's type, times what each batch and K/V head is multiplied by; others as they are."""
+    if k.dtype not in BYTES:
+        return k, v
+
+    def widen(t, factor):
+        if factor is None:
+            return t.to(q.dtype)
+        return (t.float() * factor[:, :, None, None].transpose(1, 2 if bshd else 1)).to(q.dtype)
+    return widen(k, k_descale), widen(v, v_descale)
 
 
 def cast(q, k, v):
@@ -150,7 +169,7 @@ def cast(q, k, v):
 
     def cast_one(t):
         takes_part = isinstance(t, torch.Tensor) and t.is_floating_point() and t.device.type == device and t.dtype != torch.float64
-        return t.to(kind) if takes_part and t.dtype != kind else t
+        return t.to(kind) if takes_part and t.dtype != kind and t.dtype not in BYTES else t
     return cast_one(q), cast_one(k), cast_one(v)
 
 

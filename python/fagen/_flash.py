@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors are [batch, seq, heads, head_dim]; masks are bottom-right. What kernels lack is computed by PyTorch, counted.
 
-Neither is computed: qv, descales, attention_chunk, rotary embeddings, probabilities. They raise Unsupported.
+Neither is computed: qv, attention_chunk, rotary embeddings, probabilities. They raise Unsupported.
 """
 import numbers
 
@@ -66,10 +66,65 @@ def _refuse(function, reason, fallback):
         _stats.refuse(function, reason, fallback)
 
 
+def descales_of(function, q, k, q_descale=None, k_descale=None, v_descale=None):
+    """{"k_descale", "v_descale"}: what scores and V of each batch and K/V head are multiplied by, in float32; empty where nothing is.
+
+    q_descale joins k_descale: it is a factor of the scores, too.
+    """
+    given = {"q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
+    shape = (q.shape[0], k.shape[2])
+    for name, value in given.items():
+        if value is None:
+            continue
+        if k.dtype not in _arguments.BYTES:
+            raise errors.Unsupported(f"{function}: {name}: it goes with k and v of float8; k is of {k.dtype}")
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.float32 or value.device != q.device or tuple(value.shape) != shape:
+            raise errors.ArgumentError(f"{function}: {name} is {_arguments.words(value)}; it is float32 on {q.device}, of shape {shape}: a "
+                                       "number for each batch and K/V head")
+    if all(value is None for value in given.values()):
+        return {}
+    ones = torch.ones(shape, dtype=torch.float32, device=q.device)
+    keys = ones if k_descale is None else k_descale
+    return {"k_descale": keys if q_descale is None else keys * q_descale, "v_descale": ones if v_descale is None else v_descale}
+
+
+def _attend_bytes(function, q, k, v, descales, *, scale, causal, window, softcap, dropout, alibi_slopes, lse, fallback):
+    """attend() of k and v of float8: by the forms of specs/fp8.fa; what they lack PyTorch computes on a copy of 16 bits."""
+    _check_window(function, window)
+    is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
+    is_plain = not softcap and not dropout and alibi_slopes is None
+    if is_plain and not descales and window == (-1, -1):
+        return front.attend(function, q, k, v, scale, is_causal, lse=lse, fallback=fallback)
+    if is_plain:
+        form, args = ("scaled_causal" if is_causal else "scaled"), descales
+        if window != (-1, -1):
+            used = torch.full((q.shape[0],), k.shape[1], dtype=torch.int32, device=q.device)
+            left, right = _bounds(is_causal, window)
+            form, args = "scaled_used", {"used": used, "left": left, "right": right, **(descales or _ones(q, k))}
+        result, reason = _by_lengths(function, q, k, v, form, args, scale=scale, lse=lse)
+        if reason is None:
+            return result
+    else:
+        reason = "softcap, ALiBi or dropout with k and v of float8: no form has this together"
+    _refuse(function, reason, fallback)
+    k, v = _arguments.widened(q, k, v, **descales)
+    return _by_torch.attention(q, k, v, scale=q.shape[-1] ** -0.5 if scale is None else scale, causal=is_causal, lse=lse, window=window,
+                               softcap=softcap, alibi_slopes=alibi_slopes, dropout=dropout)
+
+
+def _ones(q, k):
+    one = torch.ones((q.shape[0], k.shape[2]), dtype=torch.float32, device=q.device)
+    return {"k_descale": one, "v_descale": one}
+
+
 def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dropout=0.0, alibi_slopes=None, lse=False,
-           fallback="warn"):
-    """O and LSE [batch, heads, seq_q]."""
+           fallback="warn", descales=None):
+    """O and LSE [batch, heads, seq_q]. descales: as descales_of() has them."""
     q, k, v = _arguments.cast(q, k, v)
+    if isinstance(k, torch.Tensor) and k.dtype in _arguments.BYTES:
+        return _attend_bytes(function, q, k, v, descales or {}, scale=None if scale is None else _arguments.scale_of(function, scale),
+                             causal=causal, window=window, softcap=softcap, dropout=dropout, alibi_slopes=alibi_slopes, lse=lse,
+                             fallback=fallback)
     scale = None if scale is None else _arguments.scale_of(function, scale)
     is_causal = causal
     _check_window(function, window)
@@ -139,6 +194,8 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor) or tensor.dim() != 3:
             raise errors.Error(f"{function}: {name} is {_arguments.words(tensor)}; it has 3 dimensions: [total, heads, head_dim]")
+    if k.dtype in _arguments.BYTES:
+        raise errors.Unsupported(f"{function}: k is of {k.dtype}; packed sequences are of float16 and bfloat16")
     starts_q = _lengths.integers(function, "cu_seqlens_q", cu_seqlens_q, (None,), q)
     starts_k = _lengths.integers(function, "cu_seqlens_k", cu_seqlens_k, (starts_q.shape[0],), q)
     if not starts_q.shape[0]:
@@ -176,34 +233,40 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
 
 
 def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=None, leftpad=None, table=None, scale, causal, window, lse,
-            fallback, **options):
+            fallback, descales=None, **options):
     """O and LSE with the cache's first keys, after which k and v are put first where they are given.
 
     cache_seqlens: None, a number, or one for each batch; table: the pages of each batch.
     """
     options = {"scale": None if scale is None else _arguments.scale_of(function, scale), "lse": lse, **options}
-    batch = q.shape[0]
+    batch, kind = q.shape[0], k_cache.dtype
+    has_bytes = kind in _arguments.BYTES
+    if has_bytes:
+        options["descales"] = descales or {}
+        if k is not None and (k.dtype != kind or v.dtype != kind):
+            raise errors.ArgumentError(f"{function}: k is of {k.dtype}, v of {v.dtype} and the cache of {kind}; quantise what is put there")
     place = _cache_of(function, q, k_cache, batch_idx, table)
     size = place.capacity
     count = 0 if k is None else k.shape[1]
     if k is not None:
         if cache_seqlens is None:
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")
-        place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q))
+        place.append(*([_as_words(t) for t in two] for two in ((k_cache, v_cache), (k, v))), _lengths_of(function, cache_seqlens, q))
     if table is not None or batch_idx is not None or leftpad is not None:
-        why = "cache_leftpad: kernels have none" if leftpad is not None else _why_not_pages(q, k_cache, v_cache, place, **options)
-        if why is None:
-            used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
-            return _by_pages(function, q, k_cache, v_cache, place, used, count, batch_idx is not None, scale=options["scale"], causal=causal,
-                             window=window, lse=lse)
-        _refuse(function, f"{why}; the keys are copied together", fallback)
         used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
+        why = "cache_leftpad: kernels have none" if leftpad is not None else _paged.why_not(q, k_cache, v_cache, place, **options)
+        if why is None:
+            _check_window(function, window)
+            used = _held(used, size, count) if count or batch_idx is not None else used
+            return _paged.attend(function, q, k_cache, v_cache, place, used, _bounds(causal, window), scale=options["scale"], lse=lse,
+                                 by_batch=batch_idx is not None)
+        _refuse(function, f"{why}; the keys are copied together", fallback)
         skipped = torch.zeros_like(used) if leftpad is None else _lengths.integers(function, "cache_leftpad", leftpad, (batch,), q)
         skipped = skipped.clamp(0, size)
         used = (_held(used, size, count) - skipped).clamp(min=0)
         if batch_idx is not None:
             used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
-        k_cache, v_cache = place.gather((k_cache, v_cache), skipped, used)
+        k_cache, v_cache = (t.view(kind) for t in place.gather([_as_words(t) for t in (k_cache, v_cache)], skipped, used))
     else:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
         if cache_seqlens is None or isinstance(cache_seqlens, int):
@@ -213,9 +276,15 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     _check_window(function, window)
     left, right = _bounds(causal, window)
     args = {"used": used.int(), "left": left, "right": right}
-    result, why = _by_lengths(function, q, k_cache, v_cache, "used", args, **options)
+    if has_bytes:
+        args.update(options.pop("descales") or _ones(q, k_cache))
+    result, why = _by_lengths(function, q, k_cache, v_cache, "scaled_used" if has_bytes else "used", args, **options)
     if why is None:
         return result
+    if has_bytes:  # as what they are, in 16 bits
+        _refuse(function, f"k and v of float8: {why}", fallback)
+        k_cache, v_cache = _arguments.widened(q, k_cache, v_cache, args["k_descale"], args["v_descale"])
+        return kvcache(function, q, k_cache, v_cache, None, None, used, causal=causal, window=window, fallback=fallback, **options)
     why = f"cache_seqlens: {why}"
     ends, = _numbers(function, why, used)
     if len(set(ends)) <= 1:  # of one length after all
@@ -226,27 +295,9 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     return torch.cat([o for o, _ in results]), torch.cat([sums for _, sums in results]) if lse else None
 
 
-def _why_not_pages(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
-    """Why there is no kernel for the keys where they lie, or None."""
-    if not 0 < place.table.shape[1] <= _lengths.MOST:
-        return "a page table without columns"
-    return _paged.why_not(q, k_cache, v_cache, scale, softcap, dropout, alibi_slopes)
-
-
-def _by_pages(function, q, k_cache, v_cache, place, used, count, is_by_batch, *, scale, causal, window, lse):
-    """(O, LSE) by one launch, which finds keys by the table."""
-    _check_window(function, window)
-    if count or is_by_batch:
-        used = _held(used, place.capacity, count)
-    if is_by_batch:  # a batch that is not there has no keys
-        used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
-    left, right = _bounds(causal, window)
-    return _paged.attend(function, q, k_cache, v_cache, _narrow(place.table), _narrow(used), scale=scale, left=left, right=right, lse=lse)
-
-
-def _narrow(integers):
-    """As int32; those beyond it are the nearest."""
-    return integers if integers.dtype == torch.int32 else integers.clamp(-1, (1 << 31) - 1).int()
+def _as_words(t):
+    """What indices and masks take; float8 as bytes."""
+    return t.view(torch.uint8) if t.dtype in _arguments.BYTES else t
 
 
 def _held(lengths, size, count):

@@ -128,7 +128,7 @@ def parse_gpu(gpu, sms):
     return int(match[1]), 132 if sms is None else int(sms)
 
 
-def describe(shape, dtype, causal=False, lse=False, scale=None):
+def describe(shape, dtype, causal=False, lse=False, scale=None, kv_dtype=None):
     """A packed problem of this shape; Error for what is no shape or dtype."""
     if not hasattr(shape, "__len__") or len(shape) not in (6, 7):
         raise errors.Error(f"shape is {shape!r}; it is (batch, heads, kv_heads, seq_q, seq_kv, head_dim[, head_dim_v])")
@@ -138,7 +138,10 @@ def describe(shape, dtype, causal=False, lse=False, scale=None):
         raise errors.Error(f"scale is {scale!r}; it is a number, or None for 1 / sqrt(head_dim)")
     if not isinstance(dtype, str) or dtype not in _lib.DTYPES:
         raise errors.Error(f"dtype is {dtype!r}; it is {', '.join(_lib.DTYPES)}")
+    if kv_dtype not in (None, "e4m3", "e5m2"):
+        raise errors.Error(f"kv_dtype is {kv_dtype!r}; it is None for that of q, e4m3 or e5m2")
     problem = _lib.Problem()
+    problem.kv_dtype = _lib.KV_DTYPES[kv_dtype] if kv_dtype else 0
     problem.dtype, problem.mask = _lib.DTYPES[dtype], _lib.MASK_CAUSAL if causal else _lib.MASK_NONE
     problem.flags = _lib.FLAG_LSE if lse else 0
     problem.batch, problem.heads, problem.kv_heads, problem.seq_q, problem.seq_kv, problem.head_dim_qk = map(int, shape[:6])

@@ -11,6 +11,7 @@ from ._structs import ABI, Call, Choice, ChoiceInfo, DeviceInfo, Problem
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 DTYPES = {"f16": 1, "bf16": 2, "e4m3": 3}
+KV_DTYPES = {"e4m3": 3, "e5m2": 8}
 MASK_NONE, MASK_CAUSAL = 1, 2
 FLAG_LSE = 1
 

@@ -50,9 +50,11 @@ def _has_rows(tensor):
             and all(stride % each == 0 for stride, extent in zip(tensor.stride()[:-1], tensor.shape) if extent > 1))
 
 
-def why_not(q, k_cache, v_cache, scale, softcap, dropout, alibi_slopes):
+def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
     """Why attend() does not take a call, in words, or None. q: [batch, rows, heads, head_dim]; caches: [pages, rows of a page, KV heads,
-    head_dim]."""
+    head_dim]; place: a _lengths.Cache."""
+    if not place.table.shape[1]:
+        return "pages: the table has no column"
     if q.device.type == "cuda":
         if front._capability(q.device.index) < _CAPABILITY:
             return "pages: programs need compute capability 8.0 or later"
@@ -80,19 +82,29 @@ def why_not(q, k_cache, v_cache, scale, softcap, dropout, alibi_slopes):
     return None
 
 
-def attend(function, q, k_cache, v_cache, table, used, *, scale, left, right, lse):
-    """O [batch, rows, heads, head_dim] and LSE [batch, heads, rows]: sequence b has the first used[b] rows of the pages that table[b]
-    names. left, right: how many keys before and after its place a row sees."""
+def _narrow(integers):
+    """As int32; those beyond it are the nearest."""
+    return integers if integers.dtype == torch.int32 else integers.clamp(-1, (1 << 31) - 1).int()
+
+
+def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by_batch):
+    """O [batch, rows, heads, head_dim] and LSE [batch, heads, rows]: sequence b has the first used[b] rows of the pages that the table names.
+    bounds: how many keys before and after its place a row sees. by_batch: the table has one column, and an entry that is not there
+    is a sequence without keys."""
     batch, rows, heads, head_dim = q.shape
     of_page, kv_heads = k_cache.shape[1:3]
+    if by_batch:
+        used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
+    table, used = _narrow(place.table), _narrow(used).contiguous()
     scale = head_dim ** -0.5 if scale is None else scale
     if scale < 0:
         q, scale = -q, -scale
     capacity = min(table.shape[1] * of_page, _MOST_KEYS)
     tiles = batch * kv_heads * -(-rows * (heads // kv_heads) // _TILE_ROWS)
     o, sums = _known[q.dtype, head_dim](
-        q=q, k=k_cache, v=v_cache, table=table if table.stride(-1) == 1 else table.contiguous(), used=used.contiguous(),
-        G=heads // kv_heads, S=_splits(tiles, capacity, q.device), capacity=capacity, left=left, right=right, scale=scale, scale_log2=scale * math.log2(math.e))
+        q=q, k=k_cache, v=v_cache, table=table if table.stride(-1) == 1 else table.contiguous(), used=used, G=heads // kv_heads,
+        S=_splits(tiles, capacity, q.device), capacity=capacity, left=bounds[0], right=bounds[1], scale=scale,
+        scale_log2=scale * math.log2(math.e))
     if not torch.compiler.is_compiling():
         _stats.computed(function)
     return o, sums if lse else None

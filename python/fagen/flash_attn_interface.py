@@ -3,7 +3,7 @@
 """`from fagen.flash_attn_interface import flash_attn_func` in place of flash_attn_interface's.
 
 As fagen.flash_attn; its fourth argument is the scale, not dropout. num_splits, pack_gqa and sm_margin are hints, which
-kernels do not need. `fagen.flash_attn_interface.fallback` is "warn", "torch" or "error".
+kernels do not need. k and v may be of float8 next to a q of 16 bits, with the descales (docs/Python.md). `fagen.flash_attn_interface.fallback` is "warn", "torch" or "error".
 """
 from . import _flash
 
@@ -14,10 +14,10 @@ def flash_attn_func(q, k, v, softmax_scale=None, causal=False, qv=None, q_descal
                     window_size=(-1, -1), attention_chunk=0, softcap=0.0, num_splits=1, pack_gqa=None, deterministic=False,
                     sm_margin=0, return_attn_probs=False):
     """O, or (O, LSE) if return_attn_probs."""
-    _flash.refuse_all("flash_attn_func", qv=qv, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale,
-                      attention_chunk=attention_chunk)
+    _flash.refuse_all("flash_attn_func", qv=qv, attention_chunk=attention_chunk)
+    descales = _flash.descales_of("flash_attn_func", q, k, q_descale, k_descale, v_descale)
     o, lse = _flash.attend("flash_attn_func", q, k, v, scale=softmax_scale, causal=causal, window=window_size,
-                           softcap=softcap, lse=return_attn_probs, fallback=fallback)
+                           softcap=softcap, lse=return_attn_probs, fallback=fallback, descales=descales)
     return (o, lse) if return_attn_probs else o
 
 
@@ -56,8 +56,9 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, qv=None, rotary
     """One launch, whatever the lengths, with pages too; of pages with more than 16 rows of q the keys are copied together before (docs/PythonDetails.md, Pages)."""
     _flash.refuse_all("flash_attn_with_kvcache", qv=qv, rotary_cos=rotary_cos, rotary_sin=rotary_sin,
                       cu_seqlens_q=cu_seqlens_q, cu_seqlens_k_new=cu_seqlens_k_new, rotary_seqlens=rotary_seqlens,
-                      q_descale=q_descale, k_descale=k_descale, v_descale=v_descale, attention_chunk=attention_chunk)
+                      attention_chunk=attention_chunk)
+    descales = _flash.descales_of("flash_attn_with_kvcache", q, k_cache, q_descale, k_descale, v_descale)
     o, lse = _flash.kvcache("flash_attn_with_kvcache", q, k_cache, v_cache, k, v, cache_seqlens, batch_idx=cache_batch_idx,
                             leftpad=cache_leftpad, table=page_table, scale=softmax_scale, causal=causal, window=window_size,
-                            softcap=softcap, lse=return_softmax_lse, fallback=fallback)
+                            softcap=softcap, lse=return_softmax_lse, fallback=fallback, descales=descales)
     return (o, lse) if return_softmax_lse else o

@@ -115,7 +115,7 @@ def describe(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
         raise errors.Unsupported(f"q's dtype is {q.dtype}; kernels are of float16 and bfloat16")
     head, row = (2, 1) if _is_bshd(layout) else (1, 2)
     shape = (q.shape[0], q.shape[head], k.shape[head], q.shape[row], k.shape[row], q.shape[3], v.shape[3])
-    problem = _kernels.describe(shape, _DTYPES[q.dtype], causal, lse, scale)
+    problem = _kernels.describe(shape, _DTYPES[q.dtype], causal, lse, scale, _arguments.BYTES.get(k.dtype))
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         stride = tensor.stride()
         setattr(problem, f"{name}_stride", (ctypes.c_int64 * 3)(stride[0], stride[head], stride[row]))
@@ -379,6 +379,7 @@ def _attend_form_or_instead(q, k, v, form, args, fallback, *, scale, bshd, lse, 
         if fallback == "error" or programs is None or _is_compiling() or q.is_nested:
             raise
         _stats.refuse("attention", refused, fallback)
+        k, v = _arguments.widened(q, k, v)
         attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
         if _arguments.has_tangent(q, k, v, *args.values()):
             o, sums = attention.forward(q, k, v)
@@ -399,6 +400,7 @@ def _refusal(error):
 
 def _instead(q, k, v, scale, causal, bshd, lse, out):
     """O and LSE by PyTorch."""
+    k, v = _arguments.widened(q, k, v)
     scale = q.size(-1) ** -0.5 if scale is None else scale
     compute = _by_torch.attention_of_nested if q.is_nested or k.is_nested or v.is_nested else _by_torch.attention
     o, sums = compute(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
@@ -418,16 +420,19 @@ def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback,
 
 def _kind(q, v, causal, lse, form=None, args=()):
     """What _has_kernel and _wider are asked of a call. A graph is for its head dims alone: index() makes numbers of symbols."""
-    return q.dtype, causal, lse, index(q.shape[3]), index(v.shape[3]), q.device.index if q.is_cuda else None, form, tuple(args)
+    kind = (q.dtype, v.dtype) if v.dtype in _arguments.BYTES else q.dtype
+    return kind, causal, lse, index(q.shape[3]), index(v.shape[3]), q.device.index if q.is_cuda else None, form, tuple(args)
 
 
 def _width(q, k, v, causal, lse, kernels, form=None, args=()):
     """The head dim to which these tensors are padded, or None."""
+    if v.dtype in _arguments.BYTES:
+        return None
     return _wider(_tables_of(kernels), *_kind(q, v, causal, lse, form, args))
 
 
 def _has_kernel(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None, params=()):
-    """Whether tables have a kernel for packed tensors like these, by a form with these params: what a graph can know when it is
+    """Whether tables have a kernel for packed tensors like these (dtype: q's, or with v's where that is of float8), by a form with these params: what a graph can know when it is
     made. ordinal: the GPU's; None: the CPU."""
     return _knows(tables, dtype, causal, lse, head_dim, head_dim_v, _capability(ordinal), form, params)
 
@@ -448,9 +453,11 @@ _WIDTHS = range(32, 257, 32)  # the head dims that tensors are padded to, where 
 
 @functools.lru_cache(maxsize=None)
 def _knows(tables, dtype, causal, lse, head_dim, head_dim_v, capability, form, params):
+    dtype, kv_dtype = dtype if isinstance(dtype, tuple) else (dtype, None)
     if dtype not in _DTYPES or capability is None or head_dim < 1 or head_dim_v < 1:
         return False
-    problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse)
+    problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse,
+                                kv_dtype=_arguments.BYTES.get(kv_dtype))
     if form is not None:
         if _forms.find(tables, form, params) is None:
             return False

@@ -74,7 +74,7 @@ def computed(calls=1):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
 @pytest.mark.parametrize("causal", [False, True])
 def test_each_program(dtype, head_dim, causal):
     """Empty sequences, rows without a key, single rows, and more tokens than offsets cover."""
@@ -120,6 +120,14 @@ def test_many_sequences():
     q, k, v = draw(starts[-1], starts[-1])
     at = torch.tensor(starts).int()
     assert_near(fa2.flash_attn_varlen_func(q, k, v, at, at, 130, 130, causal=True, return_attn_probs=True), expected(q, k, v, starts, starts))
+
+
+def test_sequences_of_many_tiles():
+    """Which are drawn by how many keys they visit; each is there once."""
+    starts = [0, 1100, 1105, 1705, 1705]
+    q, k, v = draw(1850, 1705, heads=1)
+    at = torch.tensor(starts).int()
+    assert_near(fa2.flash_attn_varlen_func(q, k, v, at, at, 1100, 1100, causal=True, return_attn_probs=True), expected(q, k, v, starts, starts))
 
 
 def test_strides_scales_and_masks_that_are_none():

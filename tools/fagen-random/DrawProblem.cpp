@@ -113,7 +113,8 @@ std::vector<Setting> ProblemDrawer::draw() {
   multiple = drawMultiple();
   std::vector<Setting> settings;
   for (const OptionInfo &option : allOptions()) {
-    if (option.block != OptionBlock::Problem)
+    // One-byte K and V go with one family and few of its values: schedules that are drawn for any would hardly fit.
+    if (option.block != OptionBlock::Problem || option.key == OptionKey::KvDType)
       continue;
     std::optional<Setting> setting = drawSetting(option);
     if (!setting || (option.key == OptionKey::Accum && !hasProducts(*setting, settings)))

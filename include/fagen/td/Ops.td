@@ -126,6 +126,9 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
     [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
      RealEx<"factor", 1>]>; // of m to nats, where the unit does not say
 
+def StoreNumber : Op<"store_number", "one thread of the role stores a whole number to row `row` of dst, which are u32 or i32",
+    [Operand<"dst", Write, [Global]>], [Ex<"row">, Ex<"number">]>;
+
 def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
      Operand<"l", Read, [Fragment]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
@@ -150,12 +153,12 @@ def ClassifyTiles : Op<"classify_tiles",
 // A launch before the one that works on the tiles.
 def PlanRows : Op<"plan_rows",
     "tiles of `tile` rows of sequences one after the other, which follow from their offsets and used lengths: where tile i begins "
-    "in rows, ascending, and where the last one ends; its first key, its keys and the last key of its first row in words; their "
-    "numbers in the order in which they are to be worked on, and how many there are. Other rows have tiles without keys",
+    "in rows, ascending, and where the last one ends; its first key, its keys and the last key of its first row in words; how many "
+    "there are, and their numbers, those that visit the most tiles of `tile_keys` keys first. Other rows have tiles without keys",
     [Operand<"rows", Write, [Global]>, Operand<"words", Write, [Global]>, Operand<"order", Write, [Global]>,
      Operand<"count", Write, [Global]>, Operand<"offsets", Read, [Global]>, Operand<"key_offsets", Read, [Global]>,
      Operand<"used", Read, [Global]>, Operand<"used_keys", Read, [Global]>],
-    [Int<"tile", 8, 1024>, Ex<"total">, Ex<"total_keys">, Ex<"uses">, Ex<"uses_keys">]>;
+    [Int<"tile", 8, 1024>, Int<"tile_keys", 8, 1024>, Flag<"causal">, Ex<"total">, Ex<"total_keys">, Ex<"uses">, Ex<"uses_keys">]>;
 
 // Each warp counts itself after what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
@@ -332,6 +335,7 @@ let NeedsFence = InitFence in
 def : SyncOf<MbarrierInit,                          Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<Arrive,                                Threads,     Nothing,       Phases,         Nothing>;
 def : SyncOf<Wait,                                  Threads,     Nothing,       Nothing,        Phases>;
+def : SyncOf<StoreNumber,                           Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<FetchTile,                             Threads,     Nothing,       Nothing,        Counters>;
 def : SyncOf<HandTile,                              Threads,     Nothing,       Tickets,        Nothing>;
 }

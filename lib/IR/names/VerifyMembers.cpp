@@ -86,6 +86,9 @@ private:
     if (isCounter && hasOtherUses(kernel, tensor))
       defect(tensor.location,
              name + " counts tiles (fetch_tile), and the kernel uses it otherwise, too; take another tensor for that");
+    if (tensor.arePlaces && llvm::none_of(program.kernels, [&](const auto &each) { return plansTiles(*each, tensor); }))
+      defect(tensor.location, name + ": 'places' are what plan_rows writes in a launch before; a caller promises "
+                                     "'distinct'");
     if (!isCounter && isCounterParam(tensor.param))
       defect(tensor.location,
              name + ": param '" + tensor.param + "' is the counter of drawn grids; choose another name");
@@ -122,6 +125,15 @@ private:
     bool found = false;
     for (const Role &role : kernel.roles)
       forEach<FetchTileOp>(role.body, [&](FetchTileOp<const Op> fetch) { found |= fetch.counter().buffer == &tensor; });
+    return found;
+  }
+
+  /// Whether the kernel writes the numbers of tiles there, in the order in which they are worked on.
+  static bool plansTiles(const Kernel &kernel, const Buffer &tensor) {
+    bool found = false;
+    for (const Role &role : kernel.roles)
+      forEach<PlanRowsOp>(role.body,
+                          [&](PlanRowsOp<const Op> plan) { found |= plan.order().buffer->param == tensor.param; });
     return found;
   }
 

@@ -5,6 +5,10 @@
 // i has rows rows[i] to rows[i + 1], whatever the offsets hold: those that decrease count as the largest before them,
 // and none leads beyond the tensor. Every warp finds all tiles, 128 sequences at a time, and writes its share of each
 // sequence's: nobody waits for another.
+//
+// Tiles that visit many keys are to be worked on first, so that CTAs that draw them end together. They are ordered by
+// classes, each of up to twice as many key tiles as the one after it; neighbours of a class are neighbours of a
+// sequence, and share its keys in L2.
 #pragma once
 
 #include <fagen/device/ptx/global.h>
@@ -14,16 +18,35 @@
 
 namespace fagen::device {
 
-/// What a launch knows of its sequences: sequence i has rows rows[i] to rows[i + 1] of Q, and keys[i] to keys[i + 1] of K
-/// and V. Of these it uses the first used_rows[i] and used_keys[i], where that is asked for.
+/// What a launch knows of its sequences: sequence i has rows rows[i] to rows[i + 1] of Q, and keys[i] to keys[i + 1] of
+/// K and V. Of these it uses the first used_rows[i] and used_keys[i], where that is asked for.
 struct Sequences {
   const unsigned *rows, *keys, *used_rows, *used_keys;
   int count, total_rows, total_keys;
   bool uses_rows, uses_keys;
 };
 
-/// What it finds. Of tile order[i], i below *count, words[4 * order[i]] has the first key, how many keys there are, and the
-/// number of the last key that the tile's first row sees under a causal mask: its sequence's last row sees the last key.
+constexpr int kTileClasses = 6; ///< tiles of up to 1, 2, 4, 8, 16 and of more key tiles
+
+/// Tiles of rows one after the other, of a sequence or of nobody.
+struct TileRun {
+  int begin = 0, end = 0; ///< rows
+  int first_key = 0, keys = 0;
+  int seen = 0; ///< number of the last key that row `begin` sees; each next one sees a key more
+
+  template <int kTileRows> __device__ __forceinline__ int tiles() const { return ceil_div(end - begin, kTileRows); }
+  /// How many of the tiles, the first ones, visit at most `keys_at_most` keys.
+  template <int kTileRows, bool kCausal> __device__ __forceinline__ int shorter(int keys_at_most) const {
+    if (keys <= keys_at_most)
+      return tiles<kTileRows>();
+    const int room = keys_at_most - seen; // rows that see no more
+    return kCausal && room > 0 ? min(room / kTileRows, tiles<kTileRows>()) : 0;
+  }
+};
+
+/// What it finds. Of tile order[i], i below *count, words[4 * order[i]] has the first key, how many keys there are, and
+/// the number of the last key that the tile's first row sees under a causal mask: its sequence's last row sees the last
+/// key.
 struct TilePlan {
   unsigned *rows; ///< slots + 1
   int *words;     ///< [slots, 4]
@@ -47,11 +70,11 @@ template <class F> __device__ __forceinline__ LaneScan scan_lanes(int value, int
   return scan;
 }
 
-/// The offsets of kEach neighbouring sequences and of the one after them, each at least the one before it: `most` is the
-/// largest before this chunk, and after it the largest of all.
+/// The offsets of kEach neighbouring sequences and of the one after them, each at least the one before it: `most` is
+/// the largest before this chunk, and after it the largest of all.
 template <int kEach>
-__device__ __forceinline__ void ascending_offsets(int (&offsets)[kEach + 1], const unsigned *tensor, int first, int count,
-                                                  int total, int &most, ptx::Site site) {
+__device__ __forceinline__ void ascending_offsets(int (&offsets)[kEach + 1], const unsigned *tensor, int first,
+                                                  int count, int total, int &most, ptx::Site site) {
 #pragma unroll
   for (int i = 0; i <= kEach; ++i)
     offsets[i] = min(max(static_cast<int>(ptx::element_of(tensor, min(first + i, count), site)), 0), total);
@@ -67,66 +90,129 @@ __device__ __forceinline__ void ascending_offsets(int (&offsets)[kEach + 1], con
     offsets[i] = max(offsets[i], before);
 }
 
-/// Every kWarps-th tile of rows [begin, end), of which the first is tile `slot`. Row `begin` sees the keys up to number `seen`,
-/// each next one a key more.
-template <int kTileRows, int kWarps>
-__device__ __forceinline__ void put_tiles(const TilePlan &plan, int slot, int begin, int end, int first_key, int keys,
-                                          int seen, ptx::Site site) {
-  for (int row = begin + ptx::warp_index() * kTileRows, i = slot + ptx::warp_index(); row < end && i < plan.slots;
-       row += kWarps * kTileRows, i += kWarps) {
-    ptx::st_global_u32(plan.rows + i, static_cast<unsigned>(row), site);
-    ptx::st_global(plan.words + 4LL * i,
-                   {static_cast<unsigned>(first_key), static_cast<unsigned>(keys),
-                    static_cast<unsigned>(seen + (row - begin)), 0u},
+/// How many tiles of each class there are, or how many before a run's.
+struct ClassCounts {
+  int of[kTileClasses] = {};
+
+  template <int kTileRows, int kTileKeys, bool kCausal> __device__ __forceinline__ void add(const TileRun &run) {
+    int before = 0;
+#pragma unroll
+    for (int i = 0; i < kTileClasses; ++i) {
+      const int upto = i + 1 < kTileClasses ? run.shorter<kTileRows, kCausal>(kTileKeys << i) : run.tiles<kTileRows>();
+      of[i] += upto - before;
+      before = upto;
+    }
+  }
+};
+
+/// Every kWarps-th tile of the run, of which the first is tile `slot`. before: of earlier runs; after: how many tiles
+/// are of longer classes, and of its own.
+template <int kTileRows, int kTileKeys, bool kCausal, int kWarps>
+__device__ __forceinline__ void put_tiles(const TilePlan &plan, int slot, const TileRun &run, const ClassCounts &before,
+                                          const ClassCounts &upto, ptx::Site site) {
+  const int tiles = run.tiles<kTileRows>();
+  for (int i = ptx::warp_index(); i < tiles && slot + i < plan.slots; i += kWarps) {
+    const int row = run.begin + i * kTileRows;
+    ptx::st_global_u32(plan.rows + slot + i, static_cast<unsigned>(row), site);
+    ptx::st_global(plan.words + 4LL * (slot + i),
+                   {static_cast<unsigned>(run.first_key), static_cast<unsigned>(run.keys),
+                    static_cast<unsigned>(run.seen + i * kTileRows), 0u},
                    site);
+    int place = 0, first = 0; // of the class, in the run
+#pragma unroll
+    for (int c = 0; c < kTileClasses; ++c) {
+      const int end = c + 1 < kTileClasses ? run.shorter<kTileRows, kCausal>(kTileKeys << c) : tiles;
+      if (i >= first && i < end)
+        place = upto.of[c] - 1 - before.of[c] - (i - first);
+      first = end;
+    }
+    if (place < plan.slots)
+      ptx::st_global_u32(plan.order + place, static_cast<unsigned>(slot + i), site);
   }
 }
 
-template <int kTileRows, int kWarps>
+/// The runs of kEach neighbouring sequences: of each the rows that it uses, and those of nobody after it; before the
+/// first sequence lie rows of nobody, too, and after the last one those after a sequence `count`.
+template <int kEach> struct RunsOfLane {
+  TileRun first, used[kEach], unused[kEach];
+
+  __device__ __forceinline__ RunsOfLane(const Sequences &sequences, int at, int &most_row, int &most_key,
+                                        ptx::Site site) {
+    int rows[kEach + 1], keys[kEach + 1];
+    ascending_offsets<kEach>(rows, sequences.rows, at, sequences.count, sequences.total_rows, most_row, site);
+    ascending_offsets<kEach>(keys, sequences.keys, at, sequences.count, sequences.total_keys, most_key, site);
+    const auto length_of = [&](const unsigned *used, bool uses, int sequence, int length) {
+      return uses ? min(max(static_cast<int>(ptx::element_of(used, sequence, site)), 0), length) : length;
+    };
+    first.end = at == 0 ? rows[0] : 0;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const bool exists = at + i < sequences.count;
+      const int length =
+          exists ? length_of(sequences.used_rows, sequences.uses_rows, at + i, rows[i + 1] - rows[i]) : 0;
+      const int count = exists ? length_of(sequences.used_keys, sequences.uses_keys, at + i, keys[i + 1] - keys[i]) : 0;
+      used[i].begin = rows[i];
+      used[i].end = unused[i].begin = rows[i] + length;
+      unused[i].end = exists ? rows[i + 1] : at + i == sequences.count ? sequences.total_rows : rows[i];
+      used[i].first_key = keys[i];
+      used[i].keys = count;
+      used[i].seen = count - length;
+    }
+  }
+
+  template <class F> __device__ __forceinline__ void each(F f) const {
+    f(first);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      f(used[i]);
+      f(unused[i]);
+    }
+  }
+};
+
+template <int kTileRows, int kTileKeys, bool kCausal, int kWarps>
 __device__ __forceinline__ void plan_rows(const TilePlan &plan, const Sequences &sequences,
                                           ptx::Site site = ptx::Site::here()) {
   constexpr int kEach = 4;
-  const int count = sequences.count;
-  int slots = 0, most_row = 0, most_key = 0;
-  for (int chunk = 0; chunk <= count; chunk += 32 * kEach) {
-    const int first = chunk + ptx::lane_index() * kEach;
-    int rows[kEach + 1], keys[kEach + 1];
-    ascending_offsets<kEach>(rows, sequences.rows, first, count, sequences.total_rows, most_row, site);
-    ascending_offsets<kEach>(keys, sequences.keys, first, count, sequences.total_keys, most_key, site);
-    // Rows of nobody lie before the first sequence, after what each uses, and after the last one, as of a sequence `count`.
-    const auto used_of = [&](const unsigned *used, bool uses, int sequence, int length) {
-      return uses ? min(max(static_cast<int>(ptx::element_of(used, sequence, site)), 0), length) : length;
-    };
-    int ends[kEach], used[kEach], seen[kEach], tiles = first == 0 ? ceil_div(rows[0], kTileRows) : 0;
-    for (int i = 0; i < kEach; ++i) {
-      const bool exists = first + i < count;
-      used[i] = exists ? used_of(sequences.used_rows, sequences.uses_rows, first + i, rows[i + 1] - rows[i]) : 0;
-      seen[i] = exists ? used_of(sequences.used_keys, sequences.uses_keys, first + i, keys[i + 1] - keys[i]) : 0;
-      ends[i] = exists ? rows[i + 1] : first + i == count ? sequences.total_rows : rows[i];
-      tiles += ceil_div(used[i], kTileRows) + ceil_div(ends[i] - rows[i] - used[i], kTileRows);
-    }
-    const auto sum = [](int a, int b) { return a + b; };
-    const auto scan = scan_lanes(tiles, 0, sum, site);
-    int slot = slots + scan.before;
-    slots += scan.all;
-    for (int i = 0; i < kEach && first + i <= count; ++i) {
-      if (first + i == 0) {
-        put_tiles<kTileRows, kWarps>(plan, slot, 0, rows[0], 0, 0, 0, site);
-        slot += ceil_div(rows[0], kTileRows);
-      }
-      const int end = rows[i] + used[i];
-      put_tiles<kTileRows, kWarps>(plan, slot, rows[i], end, keys[i], seen[i], seen[i] - used[i], site);
-      slot += ceil_div(used[i], kTileRows);
-      put_tiles<kTileRows, kWarps>(plan, slot, end, ends[i], 0, 0, 0, site);
-      slot += ceil_div(ends[i] - end, kTileRows);
-    }
+  const auto sum = [](int a, int b) { return a + b; };
+  const int first = ptx::lane_index() * kEach;
+  ClassCounts upto; // tiles of all classes that are not shorter
+  int most_row = 0, most_key = 0;
+  for (int chunk = 0; chunk <= sequences.count; chunk += 32 * kEach)
+    RunsOfLane<kEach>(sequences, chunk + first, most_row, most_key, site).each([&](const TileRun &run) {
+      upto.add<kTileRows, kTileKeys, kCausal>(run);
+    });
+  int slots = 0;
+#pragma unroll
+  for (int c = kTileClasses - 1; c >= 0; --c) {
+    slots += scan_lanes(upto.of[c], 0, sum, site).all;
+    upto.of[c] = slots;
   }
-  slots = min(slots, plan.slots);
-  for (int i = ptx::thread_index(); i < slots; i += 32 * kWarps)
-    ptx::st_global_u32(plan.order + i, static_cast<unsigned>(slots - 1 - i), site);
+  ClassCounts before;
+  int slot = most_row = most_key = 0;
+  for (int chunk = 0; chunk <= sequences.count; chunk += 32 * kEach) {
+    const RunsOfLane<kEach> runs(sequences, chunk + first, most_row, most_key, site);
+    ClassCounts own, next = before;
+    runs.each([&](const TileRun &run) { own.add<kTileRows, kTileKeys, kCausal>(run); });
+    int own_slot = slot;
+#pragma unroll
+    for (int c = 0; c < kTileClasses; ++c) {
+      const LaneScan scan = scan_lanes(own.of[c], 0, sum, site);
+      own_slot += scan.before;
+      slot += scan.all;
+      next.of[c] += scan.all;
+      before.of[c] += scan.before;
+    }
+    runs.each([&](const TileRun &run) {
+      put_tiles<kTileRows, kTileKeys, kCausal, kWarps>(plan, own_slot, run, before, upto, site);
+      own_slot += run.tiles<kTileRows>();
+      before.add<kTileRows, kTileKeys, kCausal>(run);
+    });
+    before = next;
+  }
   if (ptx::thread_index() == 0) {
-    ptx::st_global_u32(plan.rows + slots, static_cast<unsigned>(sequences.total_rows), site);
-    ptx::st_global_u32(plan.count, static_cast<unsigned>(slots), site);
+    ptx::st_global_u32(plan.rows + min(slots, plan.slots), static_cast<unsigned>(sequences.total_rows), site);
+    ptx::st_global_u32(plan.count, static_cast<unsigned>(min(slots, plan.slots)), site);
   }
 }
 
