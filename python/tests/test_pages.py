@@ -118,6 +118,16 @@ def test_windows(window):
     assert_right(got, expected(q, caches, window=window))
 
 
+def test_tiles_that_all_rows_see_begin_and_end_where_they_should():
+    """Masks are left out there: lengths put the borders at those of tiles, and one key before and after."""
+    lengths = [129, 130, 131, 65, 66, 67, 85, 86, 87]
+    q, pools, table, caches = drawn(lengths, 16, rows=3, heads=2, kv_heads=2)
+    for window in ((-1, 0), (20, 0), (1, 1), (65, 0)):
+        got = fa2.flash_attn_with_kvcache(q, *pools, cache_seqlens=torch.tensor(lengths), block_table=table, window_size=window,
+                                          return_softmax_lse=True)
+        assert_right(got, expected(q, caches, window=window))
+
+
 @pytest.mark.parametrize("splits", [1, 3, 64])
 def test_splits(monkeypatch, splits):
     monkeypatch.setattr(_paged, "_splits", lambda *_: splits)

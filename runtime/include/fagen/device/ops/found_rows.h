@@ -28,6 +28,7 @@ __device__ __forceinline__ void for_own_found_vectors(const Tile &tile, const Ro
   constexpr int kOfWarp = 32 / Share::kAcross; // rows of a warp in a pass
   const int lane = ptx::lane_index(), own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
   const int of_lane = own_row - lane / Share::kAcross + lane % kOfWarp;
+  const bool is_whole = first_column + Tile::kColumns <= columns; // most compilations know, and have no text for parts
 #pragma unroll
   for (int first = 0; first < Share::kPasses; first += Share::kAcross) {
     const int sought = (first + lane / kOfWarp) * Share::kRowsPerPass + of_lane;
@@ -43,7 +44,9 @@ __device__ __forceinline__ void for_own_found_vectors(const Tile &tile, const Ro
       for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
         if (Share::has_row(row, own_row))
           visit(tile.address(row + own_row, column + own_column), from + column,
-                is_there ? columns - first_column - own_column - column : 0);
+                !is_there  ? 0
+                : is_whole ? Share::kElements
+                           : columns - first_column - own_column - column);
     }
   }
 }
