@@ -44,8 +44,7 @@ static size_t hashOf(const Timeline &timeline) {
   };
   for (const Event &event : timeline.events) {
     add(event.point);
-    for (const int64_t position : event.positions)
-      add(uint64_t(position));
+    add(event.mixed());
   }
   return hash;
 }

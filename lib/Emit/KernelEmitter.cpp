@@ -10,7 +10,6 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -243,26 +242,22 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-/// "kTileRows": each word of the text that may be a constant.
-static llvm::StringSet<> constantsNamedIn(llvm::StringRef text) {
-  llvm::StringSet<> names;
-  auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (size_t at = text.find('k'); at != llvm::StringRef::npos; at = text.find('k', at + 1))
-    if (at == 0 || !isWord(text[at - 1]))
-      names.insert(text.drop_front(at).take_while(isWord));
-  return names;
+/// Whether the text has the word.
+static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
+  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
+  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
+    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
+      return true;
+  return false;
 }
 
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
-  llvm::StringSet<> named = constantsNamedIn(text);
   std::vector<const Constant *> found;
   for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (named.contains(constant.name)) {
+    if (hasWord(text, constant.name) ||
+        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
       found.insert(found.begin(), &constant);
-      for (const auto &other : constantsNamedIn(constant.origin))
-        named.insert(other.getKey());
-    }
   return found;
 }
 

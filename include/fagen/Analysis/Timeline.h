@@ -78,6 +78,13 @@ struct Event {
   unsigned group = 0;       ///< of a cp_async copy: its group; of other events: groups closed so far
   int64_t bytes = 0;        ///< that an arrive announces
   bool operator==(const Event &) const = default;
+  /// Of the positions: for a hash.
+  uint64_t mixed() const {
+    uint64_t mix = 0;
+    for (const int64_t position : positions)
+      mix = mix * 0x9e3779b97f4a7c15 + uint64_t(position);
+    return mix;
+  }
 };
 
 struct Timeline {

@@ -20,8 +20,7 @@ size_t DistinctRuns::hashOf(const Timeline &timeline) const {
   };
   for (const Event &event : timeline.events) {
     add(plan.op(timeline.role, event.point).doing);
-    for (const int64_t position : event.positions)
-      add(uint64_t(position));
+    add(event.mixed());
   }
   return hash;
 }

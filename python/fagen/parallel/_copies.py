@@ -2,10 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """On GPUs of one host, by PyTorch's symmetric memory: each rank puts its keys where the others read them, and a barrier on the GPUs says
 that they are there; another at the end, that all have been read. The host waits for neither."""
+import socket
+import zlib
+
 import torch
+import torch.distributed as dist
 
 from .. import errors
 from ._ring import Ring
+
+_neighbours = {}  # by group: whether are_neighbours() was True
+
+
+def are_neighbours(group, device):
+    """Whether all ranks of a group are GPUs of one host, each of which reads the memory of all. All ranks ask together."""
+    if group.group not in _neighbours:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            host = zlib.crc32((file.read() + socket.gethostname()).encode())  # containers of one machine may not share memory
+        gpus = range(torch.cuda.device_count())
+        reads = len(gpus) >= group.size and all(torch.cuda.can_device_access_peer(a, b) for a in gpus for b in gpus if a != b)
+        least = torch.tensor([host, -host, reads], dtype=torch.int64, device=device)
+        dist.all_reduce(least, dist.ReduceOp.MIN, group=group.group)
+        low, high, all_read = least.tolist()
+        _neighbours[group.group] = low == -high and bool(all_read)
+    return _neighbours[group.group]
 
 
 class Window:

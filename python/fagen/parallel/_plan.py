@@ -20,25 +20,27 @@ class Plan:
 
     split, keys: which rows and which keys each rank holds (keys: as the rows are where None); rank r * u + h of a mesh of u ranks in
     the exchange over heads is rank (r, h) of the mesh. Shapes are those of the whole sequence.
-    transport of a ring's keys: "messages" of the group, or "copies" by copy engines from the memory of other GPUs of the host.
+    transport of a ring's keys: "messages" of the group, or "copies" by copy engines from the memory of other GPUs of the host; None: copies
+    where all ranks of the ring are GPUs of one host that read each other's memory.
     invariant: whether the bits of a row are the same for every number of ranks: each K/V head is then a call of its own.
     o_dtype: torch.float32 gives O as it is merged; None: in the type of q.
     """
 
     def __init__(self, split, keys=None, *, batch, heads, kv_heads=None, head_dim, head_dim_v=None, dtype, device, causal=False, window=None,
                  documents=None, form=None, form_args=None, scale=None, group=None, mesh=None, scheme="ring", chunks=2, kernels=None,
-                 timeout=TIMEOUT, check=None, transport="messages", invariant=False, o_dtype=None):
+                 timeout=TIMEOUT, check=None, transport=None, invariant=False, o_dtype=None):
         self.ranks = Ranks(group, mesh, scheme, timeout)
         self.timeout = timeout
         failed = None
         try:
-            if transport not in ("messages", "copies") or (transport == "copies" and (self.ranks.ring is None or torch.device(device).type != "cuda")):
-                raise errors.Error(f'transport is {transport!r}; it is "messages", or for a ring of GPUs "copies"')
+            may_copy = self.ranks.ring is not None and torch.device(device).type == "cuda"
+            if transport not in (None, "messages", *["copies"] * may_copy):
+                raise errors.Error(f'transport is {transport!r}; it is "messages", or for a ring of GPUs "copies"; None takes what is faster')
             self._settle(split, split if keys is None else keys, batch, heads, heads if kv_heads is None else kv_heads, head_dim,
                          head_dim if head_dim_v is None else head_dim_v, dtype, torch.device(device), causal, window, documents, form,
                          form_args or {}, scale, chunks, kernels, invariant)
             self.o_dtype = _o_dtype_of(o_dtype, dtype)
-            self.record["o_dtype"] = str(self.o_dtype)
+            self.record |= {"o_dtype": str(self.o_dtype), "transport": str(transport)}
         except Exception as error:
             failed = error
         self._agree("plan", failed)
@@ -48,6 +50,8 @@ class Plan:
             _merge_gpu.warm_up(dtype, self.device)
             for group in self.ranks.groups:
                 group.meet(self.device)
+        if transport is None and may_copy and _copies.are_neighbours(self.ranks.ring, self.device):
+            transport = "copies"
         self._window = self._window_of_keys() if transport == "copies" else None
 
     def _settle(self, split, keys, batch, heads, kv_heads, head_dim, head_dim_v, dtype, device, causal, window, documents, form, form_args,
@@ -243,7 +247,7 @@ def _shared(key, make):
 @torch.compiler.disable(reason="a plan is made, or found, by words between ranks; make a parallel.Plan once: its calls are traced")
 def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
               mesh=None, scheme="ring", chunks=2, layout="bshd", return_lse=False, out=None, kernels=None, timeout=TIMEOUT, check=None,
-              transport="messages", invariant=False, o_dtype=None, **params):
+              transport=None, invariant=False, o_dtype=None, **params):
     """Attention of a sequence that ranks share. q, k and v are what this rank holds; so is O, and LSE if return_lse.
 
     split: which rows each rank holds (zigzag(), contiguous(), balanced()); keys: which keys, where not as the rows.
