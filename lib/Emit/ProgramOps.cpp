@@ -275,6 +275,11 @@ void ProgramOpEmitter::emitRunningSources() {
   });
 }
 
+bool fagen::findsRows(CopyIssueOp<const Op> copy) {
+  return copy.kind() == CopyKind::CpAsync &&
+         llvm::any_of(Matrix(copy.src()).indexOf(constant(0), constant(0)), readsMemory);
+}
+
 void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
   const Op &op = *copy;
   const Matrix matrix(copy.src());
@@ -285,9 +290,10 @@ void ProgramOpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
                 copy.kind() == CopyKind::CpAsync ? "_async" : "", 32 * ofRole.warps, vectorBytes(), operand(copy.dst()),
                 source, rowStrideOf(matrix), expression(firstRowOf(op)), expression(matrix.rows()));
   }
-  line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
-       32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
-       expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
+  line(out, "copy_{}{}<{}, {}>({}, {}, {}, {}, {}, {});", findsRows(copy) ? "found_rows" : "matrix",
+       copy.kind() == CopyKind::CpAsync ? "_async" : "", 32 * ofRole.warps, vectorBytes(), operand(copy.dst()),
+       rowsOf(matrix), expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
+       expression(matrix.columns()));
 }
 
 /// Of a tile in shared memory.

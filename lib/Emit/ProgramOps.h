@@ -91,6 +91,9 @@ bool isByFirstThread(const ir::Op &op);
 /// Expressions of sizes, with these as members of the parameters.
 ir::Expr ofParams(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef params);
 
+/// Whether a copy by cp_async reads memory to find rows, so that lanes share the work (ops/found_rows.h).
+bool findsRows(ir::CopyIssueOp<const ir::Op> copy);
+
 /// What a thread of the role keeps in registers: the fragments that its ops name.
 std::vector<const ir::Buffer *> fragmentsOf(const ir::Role &role);
 /// The loop over tiles, where nothing outside of it names a fragment: registers are declared inside; else null.

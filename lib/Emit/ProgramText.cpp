@@ -66,6 +66,11 @@ void ProgramTextEmitter::emitIncludes() {
     addHeadersOfOps(*kernel, headers);
     if (awaitsLaunches(*kernel))
       headers.insert("ptx/launches.h");
+    for (const Role &role : kernel->roles)
+      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+        if (findsRows(copy))
+          headers.insert("ops/found_rows.h");
+      });
     for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
       if (buffer->type == ElementType::E4M3)
         headers.insert("ops/bytes.h");

@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _lengths, _ragged, _stats, errors
+from . import _arguments, _by_torch, _forms, _lengths, _paged, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -238,7 +238,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
 
     cache_seqlens: None, a number, or one for each batch; table: the pages of each batch.
     """
-    options = {"scale": scale, "lse": lse, **options}
+    options = {"scale": None if scale is None else _arguments.scale_of(function, scale), "lse": lse, **options}
     batch, kind = q.shape[0], k_cache.dtype
     has_bytes = kind in _arguments.BYTES
     if has_bytes:
@@ -253,8 +253,14 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")
         place.append(*([_as_words(t) for t in two] for two in ((k_cache, v_cache), (k, v))), _lengths_of(function, cache_seqlens, q))
     if table is not None or batch_idx is not None or leftpad is not None:
-        _refuse(function, "a page table, cache_batch_idx or cache_leftpad: kernels have none; the keys are copied together", fallback)
         used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
+        why = "cache_leftpad: kernels have none" if leftpad is not None else _paged.why_not(q, k_cache, v_cache, place, **options)
+        if why is None:
+            _check_window(function, window)
+            used = _held(used, size, count) if count or batch_idx is not None else used
+            return _paged.attend(function, q, k_cache, v_cache, place, used, _bounds(causal, window), scale=options["scale"], lse=lse,
+                                 by_batch=batch_idx is not None)
+        _refuse(function, f"{why}; the keys are copied together", fallback)
         skipped = torch.zeros_like(used) if leftpad is None else _lengths.integers(function, "cache_leftpad", leftpad, (batch,), q)
         skipped = skipped.clamp(0, size)
         used = (_held(used, size, count) - skipped).clamp(min=0)

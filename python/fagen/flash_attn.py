@@ -48,7 +48,7 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
                             cache_batch_idx=None, cache_leftpad=None, block_table=None, softmax_scale=None, causal=False,
                             window_size=(-1, -1), softcap=0.0, rotary_interleaved=True, alibi_slopes=None, num_splits=0,
                             return_softmax_lse=False):
-    """One launch, whatever the lengths; with pages the keys are copied together before (docs/Python.md, Lengths on the GPU)."""
+    """One launch, whatever the lengths, with pages too; of pages with more than 16 rows of q the keys are copied together before (docs/PythonDetails.md, Pages)."""
     _flash.refuse_all("flash_attn_with_kvcache", rotary_cos=rotary_cos, rotary_sin=rotary_sin)
     o, lse = _flash.kvcache("flash_attn_with_kvcache", q, k_cache, v_cache, k, v, cache_seqlens, batch_idx=cache_batch_idx,
                             leftpad=cache_leftpad, table=block_table, scale=softmax_scale, causal=causal, window=window_size,

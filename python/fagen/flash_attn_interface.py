@@ -53,7 +53,7 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, qv=None, rotary
                             q_descale=None, k_descale=None, v_descale=None, softmax_scale=None, causal=False,
                             window_size=(-1, -1), attention_chunk=0, softcap=0.0, rotary_interleaved=True,
                             scheduler_metadata=None, num_splits=0, pack_gqa=None, sm_margin=0, return_softmax_lse=False):
-    """One launch, whatever the lengths; with pages the keys are copied together before (docs/Python.md, Lengths on the GPU)."""
+    """One launch, whatever the lengths, with pages too; of pages with more than 16 rows of q the keys are copied together before (docs/PythonDetails.md, Pages)."""
     _flash.refuse_all("flash_attn_with_kvcache", qv=qv, rotary_cos=rotary_cos, rotary_sin=rotary_sin,
                       cu_seqlens_q=cu_seqlens_q, cu_seqlens_k_new=cu_seqlens_k_new, rotary_seqlens=rotary_seqlens,
                       attention_chunk=attention_chunk)

@@ -50,6 +50,16 @@ __device__ __forceinline__ void for_own_matrix_vectors(const Tile &tile, const R
   }
 }
 
+/// Copies a vector, asynchronously where all of its elements are the matrix' or none is; other vectors are there at
+/// once.
+template <class Share, int kVectorBytes, class T>
+__device__ __forceinline__ void copy_vector_async(unsigned target, const T *from, int count, ptx::Site site) {
+  if (count >= Share::kElements || count <= 0)
+    ptx::cp_async<kVectorBytes>(target, from, count > 0, site);
+  else
+    copy_part<kVectorBytes>(target, from, count, site);
+}
+
 /// Copies a tile, asynchronously: it lands at any time before a cp_async_wait that covers its group. Addresses of rows
 /// and first_column are multiples of kVectorBytes.
 template <int kThreads, int kVectorBytes, class Tile, class RowOf>
@@ -58,10 +68,7 @@ __device__ __forceinline__ void copy_matrix_async(const Tile &tile, const RowOf 
   using Share = TileShare<kThreads, kVectorBytes, Tile>;
   for_own_matrix_vectors<Share>(tile, row_of, first_row, rows, first_column, columns,
                                 [&](unsigned target, const typename Tile::Element *from, int count) {
-                                  if (count >= Share::kElements || count <= 0)
-                                    ptx::cp_async<kVectorBytes>(target, from, count > 0, site);
-                                  else
-                                    copy_part<kVectorBytes>(target, from, count, site);
+                                  copy_vector_async<Share, kVectorBytes>(target, from, count, site);
                                 });
 }
 

@@ -1,0 +1,110 @@
+# fagen: decoding over pages by programs of the package: which calls have them, and how they are made.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""specs/paged.fair.in is what runs. Nothing here waits for the GPU."""
+import math
+import os
+
+import torch
+
+from . import _kernels, _lib, _stats, _torch_programs
+from . import torch as front
+
+_TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+_HEAD_DIMS = (64, 96, 128, 192, 256)
+_CAPABILITY = 80
+_MOST_QUERIES = 16
+_TILE_ROWS, _TILE_KEYS = 16, 64
+_CTAS_OF_SM = 2  # that are resident at once
+_MOST_SPLITS = 256
+_MOST_KEYS = 1 << 24  # of a sequence
+_MOST_HEADS, _MOST_GROUP, _MOST_BATCH, _MOST_PAGES = 4096, 256, 1 << 16, 1 << 20  # the program's sizes
+_BYTES = 16  # that rows begin at multiples of
+
+
+def _programs():
+    """{(type, head_dim): program} of this package."""
+    machine_code, is_of_these = _kernels.with_machine_code()
+    there = os.path.join(machine_code, "paged") if machine_code and is_of_these else ""
+    kernels = _kernels.load(there if os.path.exists(there) else _lib.path("kernels", "paged"))
+    return {(dtype, dim): _torch_programs.Program(kernels, f"paged_{word}_d{dim}") for dtype, word in _TYPES.items() for dim in _HEAD_DIMS}
+
+
+_known = _programs()
+
+
+def _sms_of(device):
+    """Of a GPU; the emulator has few."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
+
+
+def _splits(tiles, capacity, device):
+    """How many CTAs share the keys of a tile: as many as all fit at once, if each has a tile of keys. They find by a sequence's length
+    which keys are theirs."""
+    return max(1, min(_CTAS_OF_SM * _sms_of(device) // max(tiles, 1), -(-capacity // _TILE_KEYS), _MOST_SPLITS))
+
+
+def _has_rows(tensor):
+    """Whether elements of a row lie side by side, and rows begin at multiples of 16 bytes."""
+    each = _BYTES // tensor.element_size()
+    return (tensor.stride(-1) == 1 and tensor.storage_offset() % each == 0
+            and all(stride % each == 0 for stride, extent in zip(tensor.stride()[:-1], tensor.shape) if extent > 1))
+
+
+def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
+    """Why attend() does not take a call, in words, or None. q: [batch, rows, heads, head_dim]; caches: [pages, rows of a page, KV heads,
+    head_dim]; place: a _lengths.Cache."""
+    if not place.table.shape[1]:
+        return "pages: the table has no column"
+    if q.device.type == "cuda":
+        if front._capability(q.device.index) < _CAPABILITY:
+            return "pages: programs need compute capability 8.0 or later"
+    elif not _torch_programs.is_emulated():
+        return f"pages: q is on {q.device}, and programs run on GPUs"
+    if q.dtype not in _TYPES or k_cache.dtype != q.dtype or v_cache.dtype != q.dtype:
+        return f"pages: q is of {q.dtype}, K of {k_cache.dtype}, V of {v_cache.dtype}; programs take float16 or bfloat16 for all three"
+    if q.shape[-1] not in _HEAD_DIMS or k_cache.shape[-1] != q.shape[-1] or v_cache.shape[-1] != q.shape[-1]:
+        return f"pages: head_dim is {q.shape[-1]}, of V {v_cache.shape[-1]}; programs have {', '.join(map(str, _HEAD_DIMS))}, alike"
+    if dropout or softcap or alibi_slopes is not None:
+        return "pages: programs have no dropout, softcap or ALiBi"
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k_cache, v_cache)):
+        return "pages: programs have no gradient"
+    if scale == 0:
+        return "pages: scale is 0, and programs take another"
+    batch, rows, heads, _ = q.shape
+    pages, of_page, kv_heads, _ = k_cache.shape
+    if not (0 < rows <= _MOST_QUERIES):
+        return f"pages: q has {rows} rows for a sequence; programs take 1 to {_MOST_QUERIES}"
+    if not (0 < batch <= _MOST_BATCH and 0 < kv_heads <= _MOST_HEADS and heads % kv_heads == 0 and 0 < heads // kv_heads <= _MOST_GROUP
+            and 0 < pages <= _MOST_PAGES and 0 < of_page <= _MOST_KEYS and v_cache.shape == k_cache.shape):
+        return f"pages: q is {list(q.shape)} and K {list(k_cache.shape)}; programs do not have these sizes"
+    if not all(map(_has_rows, (q, k_cache, v_cache))):
+        return "pages: rows of q, K or V do not begin at multiples of 16 bytes, or their elements do not lie side by side"
+    return None
+
+
+def _narrow(integers):
+    """As int32; those beyond it are the nearest."""
+    return integers if integers.dtype == torch.int32 else integers.clamp(-1, (1 << 31) - 1).int()
+
+
+def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by_batch):
+    """O [batch, rows, heads, head_dim] and LSE [batch, heads, rows]: sequence b has the first used[b] rows of the pages that the table names.
+    bounds: how many keys before and after its place a row sees. by_batch: the table has one column, and an entry that is not there
+    is a sequence without keys."""
+    batch, rows, heads, head_dim = q.shape
+    of_page, kv_heads = k_cache.shape[1:3]
+    if by_batch:
+        used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
+    table, used = _narrow(place.table), _narrow(used).contiguous()
+    scale = head_dim ** -0.5 if scale is None else scale
+    if scale < 0:
+        q, scale = -q, -scale
+    capacity = min(table.shape[1] * of_page, _MOST_KEYS)
+    tiles = batch * kv_heads * -(-rows * (heads // kv_heads) // _TILE_ROWS)
+    o, sums = _known[q.dtype, head_dim](
+        q=q, k=k_cache, v=v_cache, table=table if table.stride(-1) == 1 else table.contiguous(), used=used, G=heads // kv_heads,
+        S=_splits(tiles, capacity, q.device), capacity=capacity, left=bounds[0], right=bounds[1], scale=scale,
+        scale_log2=scale * math.log2(math.e))
+    if not torch.compiler.is_compiling():
+        _stats.computed(function)
+    return o, sums if lse else None
