@@ -43,22 +43,19 @@ def _runs_on(device):
     return _torch_programs.is_emulated()
 
 
-def _scratch_of_head(q, k):
+def _scratch_of_head(rows, keys):
     """Bytes of dS of one head of one batch."""
-    return 2 * k.shape[2] * -(-q.shape[2] // _ROWS) * _ROWS
+    return 2 * keys * -(-rows // _ROWS) * _ROWS
 
 
 def has_program(q, k, v, bshd):
-    """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0, and dS of a head within
-    the scratch."""
+    """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
     if q.dtype not in _TYPES or q.shape[-1] not in _HEAD_DIMS or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
-    if 0 in (q.numel(), k.numel()) or max(q.shape[2], k.shape[2]) > _MOST_ROWS or q.shape[1] > _MOST_HEADS or q.shape[0] > _MOST_ROWS:
-        return False
-    return _scratch_of_head(q, k) <= _MOST_SCRATCH
+    return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
 
 
 def _heads_first(tensor, bshd):
@@ -96,10 +93,45 @@ def _pieces(batch, kv_heads, group, scratch):
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     """Gradients of q, k and v, laid out as these are, from that of O. lse: [batch, heads, rows], natural logarithms."""
     results = [_like(t) for t in (q, k, v)]
-    grad, q, k, v, o = (_for_boxes(_heads_first(t, bshd)) for t in (grad.to(q.dtype), q, k, v, o))
-    dq, dk, dv = (_heads_first(t, bshd) for t in results)
+    given = [_heads_first(t, bshd) for t in (grad.to(q.dtype), q, k, v, o)]
+    into = [_heads_first(t, bshd) for t in results]
+    rows, keys = q.shape[1 if bshd else 2], k.shape[1 if bshd else 2]
+    if _scratch_of_head(rows, keys) <= _MOST_SCRATCH:
+        _backward_of_block(*given, lse, scale, causal, *into)
+        return tuple(results)
+    sums = [torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in into]
+    for of_rows, of_keys, is_causal in _blocks(rows, keys, causal):
+        grad, q, k, v, o = (t[:, :, one] for t, one in zip(given, (of_rows, of_rows, of_keys, of_keys, of_rows)))
+        parts = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v)]
+        _backward_of_block(grad, q, k, v, o, lse[:, :, of_rows], scale, is_causal, *parts)
+        for total, one, part in zip(sums, (of_rows, of_keys, of_keys), parts):
+            total[:, :, one] += part
+    for result, total in zip(into, sums):
+        result.copy_(total)
+    return tuple(results)
+
+
+def _blocks(rows, keys, causal):
+    """(rows, keys, causal) of blocks whose dS of a head is within the scratch: their gradients add up to the whole's, whose last row stands at
+    the last key. Rows that see none of a block's keys are left out, and a block on the diagonal is causal itself."""
+    side = max(1, math.isqrt(_MOST_SCRATCH // 2) // _ROWS) * _ROWS  # of a block, in rows and in keys
+    before = keys - rows  # keys before the first row's place
+    for first in range(0, keys, side):
+        last = min(first + side, keys)
+        begin = 0
+        if causal:
+            begin = max(0, last - before)
+            if begin > max(0, first - before):
+                yield slice(max(0, first - before), begin), slice(first, last), True
+        for row in range(begin, rows, side):
+            yield slice(row, min(row + side, rows)), slice(first, last), False
+
+
+def _backward_of_block(grad, q, k, v, o, lse, scale, causal, dq, dk, dv):
+    """Into dq, dk and dv. All are [batch, heads, rows, columns]."""
+    grad, q, k, v, o = (_for_boxes(t) for t in (grad, q, k, v, o))
     group = q.shape[1] // k.shape[1]
-    batches, heads, part = _pieces(k.shape[0], k.shape[1], group, _scratch_of_head(q, k))
+    batches, heads, part = _pieces(k.shape[0], k.shape[1], group, _scratch_of_head(q.shape[2], k.shape[2]))
     parts = group // part
     # A group that is taken in parts has sums of each, which are added in order.
     sums = [t if parts == 1 else t.new_empty((parts, *t.shape)) for t in (dk, dv)]
@@ -116,4 +148,3 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     if parts > 1:
         for result, each in zip((dk, dv), sums):
             result.copy_(each.sum(0, dtype=torch.float32))
-    return tuple(results)

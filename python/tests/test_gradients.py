@@ -140,11 +140,22 @@ def test_scratch_is_bounded(calls, monkeypatch):
     assert [shape[:2] for _, shape, _ in calls] == [(1, 1)] * 12
     assert torch.equal(parts[0], wanted[0])
     assert_right(parts, q, k, v, grad, False, 64 ** -0.5, "bshd")
-    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", one // 2 - 1)
-    calls.clear()
-    assert not _gradients.has_program(q, k, v, True)
-    gradients(q, k, v, grad)
-    assert not calls
+
+
+@pytest.mark.parametrize("rows, keys, causal, blocks", [
+    (200, 300, False, [(128, 128), (72, 128), (128, 128), (72, 128), (128, 44), (72, 44)]),
+    (200, 300, True, [(28, 128), (128, 128), (44, 128), (128, 128), (44, 44)]),
+    (300, 140, True, [(128, 128), (12, 128), (12, 12)]),
+])
+def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, causal, blocks):
+    """Each within the scratch; rows that see none of a block's keys are left out."""
+    q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
+    found = gradients(q, k, v, grad, causal=causal)
+    taken = [(q[2], k[2]) for _, q, k in calls]
+    assert sorted(taken) == sorted(blocks * 2) if len(taken) == 2 * len(blocks) else sorted(taken) == sorted(blocks)
+    assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd")
+    assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=causal)))
 
 
 def test_where_no_program_is_pytorch_computes(calls):
