@@ -143,17 +143,17 @@ def test_scratch_is_bounded(calls, monkeypatch):
 
 
 @pytest.mark.parametrize("rows, keys, causal, blocks", [
-    (200, 300, False, [(128, 128), (72, 128), (128, 128), (72, 128), (128, 44), (72, 44)]),
-    (200, 300, True, [(28, 128), (128, 128), (44, 128), (128, 128), (44, 44)]),
-    (300, 140, True, [(128, 128), (12, 128), (12, 12)]),
+    (200, 300, False, [(128, 128, False), (72, 128, False), (128, 128, False), (72, 128, False), (128, 44, False), (72, 44, False)]),
+    (200, 300, True, [(28, 128, True), (128, 128, False), (44, 128, False), (128, 128, True), (44, 128, False), (44, 44, True)]),
+    (300, 140, True, [(128, 128, True), (12, 128, False), (12, 12, True)]),
 ])
 def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, causal, blocks):
     """Each within the scratch; rows that see none of a block's keys are left out."""
     q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
     monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
     found = gradients(q, k, v, grad, causal=causal)
-    taken = [(q[2], k[2]) for _, q, k in calls]
-    assert sorted(taken) == sorted(blocks * 2) if len(taken) == 2 * len(blocks) else sorted(taken) == sorted(blocks)
+    taken = [(of_q[2], of_k[2], name.endswith("causal")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
+    assert sorted(taken) == sorted(2 * blocks)
     assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd")
     assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=causal)))
 
