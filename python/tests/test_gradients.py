@@ -69,8 +69,8 @@ def plain(q, k, v, o, lse, grad, causal, scale, rounded):
     return of_scores @ keys * scale, together(of_scores.transpose(-1, -2) @ q) * scale, together(rounded(weights).transpose(-1, -2) @ grad)
 
 
-def assert_right(found, q, k, v, grad, causal, scale, layout):
-    """As near to float64 as twice what rounding O, P, dS and the results costs."""
+def assert_right(found, q, k, v, grad, causal, scale, layout, parts=0):
+    """As near to float64 as twice what rounding O, P, dS and the results costs, and rounding so many parts of each result."""
     o, lse = reference(q, k, v, causal, scale, layout)
     heads_first = lambda t: t.double().transpose(1, 2) if layout == "bshd" else t.double()
     args = [heads_first(t) for t in (q, k, v)]
@@ -78,7 +78,7 @@ def assert_right(found, q, k, v, grad, causal, scale, layout):
     to = lambda t: t.to(q.dtype).double()
     rough = plain(*args, to(heads_first(o)), lse, heads_first(grad), causal, scale, to)
     for ours, wanted, near in zip(found, exact, rough):
-        allowed = 2 * (to(near) - wanted).abs().max() + 2.0 ** -14
+        allowed = 2 * (to(near) - wanted).abs().max() + 2.0 ** -14 + parts * torch.finfo(q.dtype).eps / 2 * wanted.abs().max()
         assert (heads_first(ours) - wanted).abs().max() <= allowed
 
 
@@ -154,7 +154,7 @@ def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, caus
     found = gradients(q, k, v, grad, causal=causal)
     taken = [(of_q[2], of_k[2], name.endswith("causal")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
     assert sorted(taken) == sorted(2 * blocks)
-    assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd")
+    assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd", parts=4)  # two blocks of rows, two heads of a group
     assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=causal)))
 
 
