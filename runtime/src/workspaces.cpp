@@ -15,6 +15,8 @@ constexpr size_t kPageBytes = 64 * 1024;
 constexpr size_t kSlotAlignment = 256;                          // what cuMemAlloc gives; rows ask for less
 const CuStream kStreamOfThread = reinterpret_cast<CuStream>(2); // CU_STREAM_PER_THREAD
 
+size_t alignedSlot(size_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
+
 /// While it lives this thread may allocate although another one captures a graph.
 class AllocationAllowed {
 public:
@@ -51,19 +53,24 @@ fagen_status Workspaces::allocate(const Driver &d, size_t bytes, Memory &memory)
 
 /// What a stream had stays: another thread may be about to launch with it. As each is at least twice as large as the
 /// one before, all together are at most twice the last.
-fagen_status Workspaces::lendToStream(const Driver &d, CuStream stream, size_t bytes, CuPointer &given) {
+fagen_status Workspaces::lendToStream(const Driver &d, CuStream stream, const WorkspaceSize &size, CuPointer &given) {
   const std::thread::id thread = stream == kStreamOfThread ? std::this_thread::get_id() : std::thread::id();
-  Memory &kept = ofStreams[{stream, thread}];
-  if (kept.bytes < bytes)
-    if (fagen_status status = allocate(d, std::max(bytes, 2 * kept.bytes), kept))
+  MemoryOfStream &kept = ofStreams[{stream, thread}];
+  const auto grown = [](size_t needed, size_t had) { return needed <= had ? had : std::max(needed, 2 * had); };
+  if (kept.size.zeroed < size.zeroed || kept.size.scratch < size.scratch) {
+    const WorkspaceSize made = {grown(size.zeroed, kept.size.zeroed), grown(size.scratch, kept.size.scratch)};
+    Memory memory;
+    if (fagen_status status = allocate(d, made.zeroed + made.scratch, memory))
       return status;
-  given = kept.begin;
+    kept = {memory.begin + made.zeroed, made};
+  }
+  given = kept.middle - size.zeroed;
   return FAGEN_OK;
 }
 
 /// A slot of the page, of a new page where that is full, or memory of its own where a page would be too small.
 fagen_status Workspaces::lendToGraph(const Driver &d, size_t bytes, CuPointer &given) {
-  bytes = (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  bytes = alignedSlot(bytes);
   Memory whole;
   Memory &from = bytes > kPageBytes ? whole : page;
   if (from.bytes < bytes)
@@ -75,13 +82,15 @@ fagen_status Workspaces::lendToGraph(const Driver &d, size_t bytes, CuPointer &g
   return FAGEN_OK;
 }
 
-fagen_status Workspaces::lend(const Driver &d, CuStream stream, size_t bytes, void *&workspace) {
+fagen_status Workspaces::lend(const Driver &d, CuStream stream, const WorkspaceSize &size, void *&workspace) {
   int capture = 0;
   if (CuResult status = d.cuStreamIsCapturing(stream, &capture))
     return failCuda(status, "ask whether the stream is capturing");
   std::lock_guard lock(mutex);
   CuPointer given = 0;
-  fagen_status status = capture ? lendToGraph(d, bytes, given) : lendToStream(d, stream, bytes, given);
+  const WorkspaceSize aligned = {alignedSlot(size.zeroed), size.scratch};
+  fagen_status status = capture ? lendToGraph(d, aligned.zeroed + aligned.scratch, given)
+                                : lendToStream(d, stream, aligned, given);
   workspace = reinterpret_cast<void *>(given);
   return status;
 }
@@ -96,6 +105,12 @@ void Workspaces::release(const Driver &d) {
 } // namespace fagen
 
 using namespace fagen;
+
+static WorkspaceSize sizeOf(const fagen_choice &choice) {
+  const bool saysScratch = choice.struct_size >= sizeof(fagen_choice); // an older caller's ends before that
+  const size_t zeroed = saysScratch ? fagen_choice_zero_bytes(&choice) : choice.workspace_bytes;
+  return {zeroed, choice.workspace_bytes - zeroed};
+}
 
 fagen_status fagen_lend_workspace(const fagen_choice *choice, fagen_device *device, struct CUstream_st *stream,
                                   void **workspace) {
@@ -116,7 +131,7 @@ fagen_status fagen_lend_workspace(const fagen_choice *choice, fagen_device *devi
   if (fagen_status status = checkCurrent(d, *device))
     return status;
   try {
-    return device->workspaces.lend(d, stream, choice->workspace_bytes, *workspace);
+    return device->workspaces.lend(d, stream, sizeOf(*choice), *workspace);
   } catch (const std::bad_alloc &) {
     return fail(FAGEN_OUT_OF_MEMORY, "no host memory for the list of workspaces");
   }

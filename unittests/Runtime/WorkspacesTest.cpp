@@ -76,10 +76,39 @@ TEST_F(WorkspacesTest, LaunchesOfAStreamShareOneAndStreamsDoNot) {
 TEST_F(WorkspacesTest, AStreamsMemoryGrowsAndWhatItHadStays) {
   void *small = lend(1000, stream(0x10)), *large = lend(5000, stream(0x10));
   EXPECT_NE(large, small);
-  EXPECT_EQ(lend(10, stream(0x10)), large);
+  const size_t before = fake->memory.size();
+  lend(10, stream(0x10));
+  EXPECT_EQ(fake->memory.size(), before);
   EXPECT_TRUE(isZero(small, 1000)); // not freed: a launch with it may be on its way
-  lend(5001, stream(0x10));
-  EXPECT_EQ(fake->memory.back().bytes, 10000u);
+  lend(5200, stream(0x10));
+  EXPECT_EQ(fake->memory.back().bytes, 2u * 5120); // of what had room for 5000
+}
+
+/// Launches of a stream leave anything in their scratch, and all of them count on zeros before it.
+TEST_F(WorkspacesTest, WhatIsZeroIsNobodysScratch) {
+  static const fagen_op counter[] = {{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q}},
+                        parts[] = {{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV}};
+  static const fagen_workspace both[] = {{"counter", counter, 1, 4}, {"parts", parts, 1, 256}};
+  TestTable other{"k"};
+  fagen_row row = makeRow("k");
+  row.workspace = both;
+  row.workspace_count = 2;
+  row.scratch_parts = 1;
+  other.add(row);
+  for (const auto &[zeroed, scratch] : {std::pair{4, 3000}, {2000, 100}, {300, 9000}, {5000, 20000}, {8, 1}}) {
+    fagen_problem problem = makeProblem();
+    problem.seq_q = zeroed;
+    problem.seq_kv = scratch;
+    fagen_choice choice = fagen_choice_init();
+    const fagen_table *tables[] = {other.get()};
+    ASSERT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+    void *workspace = nullptr;
+    ASSERT_EQ(fagen_lend_workspace(&choice, device, stream(0x10), &workspace), FAGEN_OK) << fagen_last_error();
+    const size_t zeroes = fagen_choice_zero_bytes(&choice);
+    EXPECT_GE(zeroes, size_t(zeroed));
+    EXPECT_TRUE(isZero(workspace, zeroes)) << zeroed;
+    memset(static_cast<char *>(workspace) + zeroes, 1, choice.workspace_bytes - zeroes);
+  }
 }
 
 TEST_F(WorkspacesTest, EachCapturedLaunchHasASlotOfItsOwn) {
