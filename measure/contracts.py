@@ -138,7 +138,7 @@ def line(name, rows, gpu, sm, checked, timed, soaked):
 def table(directory):
     lines = ["| set | GPU | rows | code | bits repeat | bits depend on the batch | largest error | inputs |", "|---|---|---|---|---|---|---|---|"]
     with open(os.path.join(directory, "ready.txt"), encoding="utf-8") as file:
-        names = [text.split()[0] for text in file if not text.startswith("#")]
+        names = dict.fromkeys(text.split()[0] for text in file if not text.startswith("#") and text.strip().endswith(".fa"))  # attention's
     for gpu, sm, machine in GPUS:
         runs = executed(machine)
         for name in names:

@@ -54,7 +54,9 @@ static llvm::SmallPtrSet<const Buffer *, 4> membersApart(llvm::ArrayRef<const Bu
 void fagen::emitStorage(IndentedStream &out, const Kernel &kernel, llvm::ArrayRef<const Buffer *> shared,
                         llvm::StringRef ringType, llvm::function_ref<bool(const Buffer &)> isOfRing) {
   const llvm::SmallPtrSet<const Buffer *, 4> apart = membersApart(shared);
-  auto member = [&](const Buffer &buffer) { return (apart.contains(&buffer) ? "alignas(1024) " : "") + memberOf(buffer); };
+  auto member = [&](const Buffer &buffer) {
+    return (apart.contains(&buffer) ? "alignas(1024) " : "") + memberOf(buffer);
+  };
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : shared) {
     if (isOfRing(*buffer))

@@ -272,7 +272,7 @@ private:
     if (buffer.values)
       os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
     os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "")
-       << (buffer.arePlaces ? " places" : "")       << (buffer.isConstant ? " constant" : "");
+       << (buffer.arePlaces ? " places" : "") << (buffer.isConstant ? " constant" : "");
     printLocation(buffer.location);
     os << "\n";
   }

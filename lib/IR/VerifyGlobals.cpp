@@ -305,8 +305,8 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
                           op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
-  const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine ||
-                           op.kind == OpKind::PlanRows; // whole ones
+  const bool isOfTensors =
+      op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine || op.kind == OpKind::PlanRows; // whole ones
   if (!matrix || isOfTensors)
     return;
   if (matrix->shape.empty()) {

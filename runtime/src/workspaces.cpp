@@ -89,8 +89,8 @@ fagen_status Workspaces::lend(const Driver &d, CuStream stream, const WorkspaceS
   std::lock_guard lock(mutex);
   CuPointer given = 0;
   const WorkspaceSize aligned = {alignedSlot(size.zeroed), size.scratch};
-  fagen_status status = capture ? lendToGraph(d, aligned.zeroed + aligned.scratch, given)
-                                : lendToStream(d, stream, aligned, given);
+  fagen_status status =
+      capture ? lendToGraph(d, aligned.zeroed + aligned.scratch, given) : lendToStream(d, stream, aligned, given);
   workspace = reinterpret_cast<void *>(given);
   return status;
 }

@@ -12,7 +12,8 @@
 
 namespace fagen {
 
-/// What a launch needs: bytes that are zero and are left zero, and after them bytes that hold and are left with anything.
+/// What a launch needs: bytes that are zero and are left zero, and after them bytes that hold and are left with
+/// anything.
 struct WorkspaceSize {
   size_t zeroed = 0, scratch = 0;
 };
