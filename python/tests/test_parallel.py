@@ -278,7 +278,8 @@ def used(row, key, rows, lengths):
 
 
 def test_there_is_a_case_for_each_form_of_the_package():
-    assert set(forms(8, 8, 1)) == set(fagen.ready().forms)
+    of_byte_caches = {"scaled", "scaled_causal", "scaled_used"}  # which ranks do not share
+    assert set(forms(8, 8, 1)) == set(fagen.ready().forms) - of_byte_caches
 
 
 @pytest.mark.parametrize("form", sorted(forms(8, 8, 1)))
