@@ -95,6 +95,19 @@ constexpr struct {
     {{{2, 0, 0}, false, {0, 2, 6}, {{0, 0, 1}, {0, 0, 2}}}, 12},
     {{{2, 0, 0}, false, {0, 2, 6}, {{0, 0, 1}, {0, 0, 2}}}, 14},
     {{{1, 0, 1}, false, {0, 2, -1}, {{0, 0, 0}, {0, 1, 8}}}, kConstant},
+    // One key.
+    {{{1, 0, 1}, false, {-1, 0, 0}, {{0, 0, 0}, {0, 0, 1}}}, 2},
+};
+
+/// For forms without them. Keys of five and six tiles: CTAs that share them have some tiles each, the first keys and a
+/// window among those of one, and steps before the last ones are not all.
+constexpr Edge kLongEdges[] = {
+    {{2, 0, 0}, true, {0, 4, 1}, {{1, 2, 0}, {0, 0, 2}}},     {{1, 0, 1}, true, {1, 3, 2}, {{0, 3, -1}, {0, 0, 3}}},
+    {{2, 0, -1}, true, {1, 4, 0}, {{0, 1, 6}, {0, 1, 6}}},    {{1, 0, 0}, true, {0, 4, 2}, {{0, 2, 6}, {0, 0, 1}}},
+    {{2, 0, 0}, true, {0, 3, 2}, {{0, 0, 1}, {0, 3, -2}}},    {{2, 0, 1}, true, {0, 4, -1}, {{0, 0, 2}, {0, 3, -1}}},
+    {{3, 0, -4}, true, {1, 3, -2}, {{0, 1, -2}, {0, 3, 16}}}, {{3, 0, -1}, true, {1, 4, 2}, {{0, 1, 1}, {0, 1, 1}}},
+    {{2, 0, 0}, true, {1, 4, 1}, {{0, 3, -6}, {0, 0, 1}}},    {{2, 0, -5}, true, {1, 3, 2}, {{0, 2, 14}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {1, 4, 1}, {{0, 2, 15}, {0, 0, 3}}},
 };
 
 class EdgeProblems {
@@ -211,6 +224,9 @@ std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_
   if (problems.hasTensor())
     for (const auto &[edge, number] : kTensorEdges)
       cases.push_back(problems.at(edge, number));
+  else
+    for (const Edge &edge : kLongEdges)
+      cases.push_back(problems.at(edge, 0));
   return cases;
 }
 
