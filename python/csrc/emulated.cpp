@@ -22,15 +22,15 @@ struct Emulated {
 std::mutex mutex;
 Emulated emulated;
 
-/// What lies at a tensor of these sizes and strides, from its first element to its last.
+/// What lies at a tensor of these sizes and strides, from its first element of so many bytes to its last.
 MemoryView view(const char *name, const void *begin, std::array<int64_t, 4> sizes, const int64_t *strides,
-                bool writable) {
+                bool writable, int64_t bytes = 2) {
   int64_t span = sizes[3];
   for (int i = 0; i < 3; ++i)
     span += sizes[i] > 1 ? (sizes[i] - 1) * strides[i] : 0;
   for (int64_t size : sizes)
     span = size ? span : 0;
-  return {name, const_cast<void *>(begin), span * 2, writable, nullptr};
+  return {name, const_cast<void *>(begin), span * bytes, writable, nullptr};
 }
 
 /// Where the data of this name lies; null where no arg says so.
@@ -74,9 +74,10 @@ Launch launchOf(const fagen_problem &problem, const fagen_tensors &tensors) {
   launch.problem.variant = choice.row->variant;
   launch.tensors = tensors;
   const auto &p = problem;
+  const int64_t ofKeys = p.kv_dtype == FAGEN_DTYPE_E4M3 || p.kv_dtype == FAGEN_DTYPE_E5M2 ? 1 : 2;
   launch.memory = {view("Q", tensors.q, {p.batch, p.heads, p.seq_q, p.head_dim_qk}, p.q_stride, false),
-                   view("K", tensors.k, {p.batch, p.kv_heads, p.seq_kv, p.head_dim_qk}, p.k_stride, false),
-                   view("V", tensors.v, {p.batch, p.kv_heads, p.seq_kv, p.head_dim_v}, p.v_stride, false),
+                   view("K", tensors.k, {p.batch, p.kv_heads, p.seq_kv, p.head_dim_qk}, p.k_stride, false, ofKeys),
+                   view("V", tensors.v, {p.batch, p.kv_heads, p.seq_kv, p.head_dim_v}, p.v_stride, false, ofKeys),
                    view("O", tensors.o, {p.batch, p.heads, p.seq_q, p.head_dim_v}, p.o_stride, true)};
   if (tensors.lse)
     launch.memory.push_back({"LSE", tensors.lse, p.batch * p.heads * p.seq_q * 4, true, nullptr});
