@@ -29,10 +29,10 @@ function(fagen_make_ready folder)
       string(APPEND ready "${line}\n")
     endif()
   endforeach()
-  if(old)
-    list(REMOVE_ITEM old ${programs})
-    file(REMOVE ${old}) # of templates as they were
-  endif()
+  list(REMOVE_ITEM old ${programs} "")
+  foreach(program IN LISTS old) # of templates as they were
+    file(REMOVE ${program})
+  endforeach()
   file(CONFIGURE OUTPUT ${folder}/ready.txt CONTENT "${ready}" @ONLY)
 endfunction()
 
