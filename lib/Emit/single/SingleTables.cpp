@@ -3,6 +3,7 @@
 
 #include "SingleTables.h"
 
+#include "fagen/Emit/Manifest.h"
 #include "fagen/Emit/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,30 +27,13 @@ struct Part {
 constexpr int kBindsOr = 1, kBindsAnd = 2, kBindsEqual = 3, kBindsLess = 4, kBindsSum = 5, kBindsProduct = 6,
               kBindsUnary = 7, kBindsWhole = 8;
 
-/// Of a SelectOp, by its number: an operator of C, or a function, which binds its arguments wholly.
-struct Operator {
-  const char *text;
-  int binding;
-};
-constexpr Operator kOperators[] = {{"", 0},
-                                   {"", 0},
-                                   {"+", kBindsSum},
-                                   {"-", kBindsSum},
-                                   {"*", kBindsProduct},
-                                   {"attn_div", kBindsWhole},
-                                   {"attn_mod", kBindsWhole},
-                                   {"attn_ceil_div", kBindsWhole},
-                                   {"-", kBindsUnary},
-                                   {"!", kBindsUnary},
-                                   {"==", kBindsEqual},
-                                   {"!=", kBindsEqual},
-                                   {"<", kBindsLess},
-                                   {"<=", kBindsLess},
-                                   {">", kBindsLess},
-                                   {">=", kBindsLess},
-                                   {"&&", kBindsAnd},
-                                   {"||", kBindsOr}};
-static_assert(std::size(kOperators) == SelectOp::Or + 1);
+/// By the number of a SelectOp: its operator in C, or of a function, which binds its arguments wholly, nothing.
+constexpr const char *kOperators[] = {"",  "",   "+",  "-", "*",  "",  "",   "",   "-",
+                                      "!", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
+constexpr int kBindings[] = {0,           0,           kBindsSum,   kBindsSum,   kBindsProduct, kBindsWhole,
+                             kBindsWhole, kBindsWhole, kBindsUnary, kBindsUnary, kBindsEqual,   kBindsEqual,
+                             kBindsLess,  kBindsLess,  kBindsLess,  kBindsLess,  kBindsAnd,     kBindsOr};
+static_assert(std::size(kOperators) == SelectOp::Or + 1 && std::size(kBindings) == SelectOp::Or + 1);
 
 const char *variableOf(SelectVariable variable) {
   static const char *const names[] = {"p->batch",       "p->heads",      "p->kv_heads", "p->seq_q", "p->seq_kv", "sms",
@@ -66,15 +50,14 @@ std::string within(const Part &part, int binding) {
 
 Part join(SelectOp::Kind kind, const Part &left, const Part &right) {
   assert(kind <= SelectOp::Or && "the others are the compiler's own");
-  const Operator op = kOperators[kind];
-  if (op.binding == kBindsWhole)
-    return {fmt::format("{}({}, {}, &is_defined)", op.text, left.text, right.text), kBindsWhole};
+  const int binding = kBindings[kind];
+  if (binding == kBindsWhole)
+    return {fmt::format("attn_{}({}, {}, &is_defined)", wordOf(kind).str(), left.text, right.text), kBindsWhole};
   // Of comparisons a second one is always in parentheses.
-  const bool compares = op.binding == kBindsEqual || op.binding == kBindsLess;
-  const int leftBinding = compares ? kBindsSum : op.binding;
-  return {fmt::format("{} {} {}", within(left, leftBinding), op.text,
-                      within(right, compares ? kBindsSum : op.binding + (op.binding > kBindsAnd))),
-          op.binding};
+  const bool compares = binding == kBindsEqual || binding == kBindsLess;
+  return {fmt::format("{} {} {}", within(left, compares ? kBindsSum : binding), kOperators[kind],
+                      within(right, compares ? kBindsSum : binding + (binding > kBindsAnd))),
+          binding};
 }
 
 std::string constantOf(int64_t value) { return value == INT64_MIN ? "INT64_MIN" : std::to_string(value); }
@@ -116,7 +99,7 @@ std::string fagen::expressionOf(llvm::ArrayRef<SelectOp> program) {
     else if (op.kind == SelectOp::Variable)
       stack.push_back({variableOf(SelectVariable(op.value)), kBindsWhole});
     else if (op.kind == SelectOp::Neg || op.kind == SelectOp::Not)
-      stack.back() = {kOperators[op.kind].text + within(stack.back(), kBindsWhole), kBindsUnary};
+      stack.back() = {kOperators[op.kind] + within(stack.back(), kBindsWhole), kBindsUnary};
     else {
       const Part right = stack.pop_back_val();
       stack.back() = join(op.kind, stack.back(), right);
