@@ -117,6 +117,10 @@ struct Variant {
 /// Whether it was found to take more shared memory than a CTA of its target may have.
 bool exceedsShared(const Variant &variant);
 
+/// The first compute capability that runs the variant's text, 10 * major + minor: the target's, or a later one where a
+/// value of its keys needs instructions that the target has and older GPUs of its family lack.
+unsigned firstSmOf(const Variant &variant);
+
 /// One line of select, its condition as a postfix program over run-time values (64-bit integers).
 struct SelectOp {
   enum Kind : uint8_t {
