@@ -3,13 +3,12 @@
 """Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs."""
 import functools
 import math
-import os
 
 import torch
 from torch._subclasses import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from . import _kernels, _lib, _torch_programs
+from . import _kernels, _torch_programs
 from ._forms import Scores
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -23,15 +22,8 @@ _BYTES = 16  # that rows begin at multiples of
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_set():
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "backward") if machine_code and is_of_these else None
-    return _kernels.load(there if there and os.path.exists(there) else _lib.path("kernels", "backward"))
-
-
-@functools.lru_cache(maxsize=None)
 def _program(kind, head_dim, scores):
-    return _torch_programs.program(_kernel_set(), f"backward_{kind}_d{head_dim}{scores}")
+    return _torch_programs.program(_kernels.ready_set("backward"), f"backward_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
