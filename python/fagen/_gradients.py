@@ -47,12 +47,12 @@ def _head_dims(scores):
 
 
 def has_program(q, k, v, bshd, scores=None):
-    """Whether backward() takes these: float16 or bfloat16, Q and V of one head dim up to 256, on a GPU of compute capability 9.0."""
+    """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
     if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
         return False
-    if q.dtype not in _TYPES or q.shape[-1] > _head_dims(scores)[-1] or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
+    if q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > _head_dims(scores)[-1] or not _runs_on(q.device):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
@@ -97,12 +97,11 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     `causal`. LSE is of scores as they are then, a sink among them.
     """
     scores = scores or Scores(right=0 if causal else -1)
-    columns = q.shape[-1]
-    if columns not in _head_dims(scores):  # zeros after them add nothing
-        wider = min(d for d in _head_dims(scores) if d > columns)
-        padded = (torch.nn.functional.pad(t, (0, wider - columns)) for t in (grad.to(q.dtype), q, k, v, o))
+    width = min(d for d in _head_dims(scores) if d >= max(q.shape[-1], v.shape[-1]))
+    if width != q.shape[-1] or width != v.shape[-1]:  # zeros after the columns add nothing
+        padded = (torch.nn.functional.pad(t, (0, width - t.shape[-1])) for t in (grad.to(q.dtype), q, k, v, o))
         found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores)
-        return tuple(t[..., :columns] for t in found)
+        return tuple(t[..., :like.shape[-1]] for t, like in zip(found, (q, k, v)))
     results = [_like(t) for t in (q, k, v)]
     given = [_heads_first(t, bshd) for t in (grad.to(q.dtype), q, k, v, o)]
     into = [_heads_first(t, bshd) for t in results]

@@ -221,6 +221,14 @@ def assert_as_form(q, k, v, grad, form, args, parts=0):
         assert (ours - exact_one).abs().max() <= (6 + parts) * torch.finfo(q.dtype).eps * exact_one.abs().max()
 
 
+def test_fewer_columns_of_v(calls):
+    q, k, v, grad = drawn("f16", 2, 1, 50, 70, 192)
+    v, grad = v[..., :128], grad[..., :128]
+    found = by_programs(q, k, v, grad, 0.1, _forms.Scores(right=0))
+    assert_right(found, q, k, v, grad, True, 0.1, "bshd")
+    assert [t.shape[-1] for t in found] == [192, 192, 128] and [name for name, *_ in calls] == ["backward_f16_d192_window"]
+
+
 def by_programs(q, k, v, grad, scale, scores, **options):
     """Gradients from O and LSE of float64, rounded."""
     o, lse, *_ = exact(*(t.transpose(1, 2) for t in (q, k, v)), scores[:2], scale, scores.cap)
