@@ -353,7 +353,9 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     const auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())
       continue;
-    if (const auto mask = findMask((*loop)->body); mask && !splitLoop(kernel, role, loop, *mask, context))
+    const auto mask = findMask((*loop)->body);
+    const bool isPlaced = mask && mask->when(); // the text says itself which tiles need it
+    if (mask && !isPlaced && !splitLoop(kernel, role, loop, *mask, context))
       return false;
   }
   kernel.phase = Phase::Split;
