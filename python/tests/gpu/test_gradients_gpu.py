@@ -1,5 +1,7 @@
 # fagen: gradients of attention by the package's programs on a GPU: against autograd in float64, the same bits on every run.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import threading
+
 import pytest
 import torch
 
@@ -64,3 +66,17 @@ def test_scratch_is_bounded(monkeypatch):
     wanted = gradients(*inputs, True)
     monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 2 * 1024 * 1024)
     assert all(torch.equal(a, b) for a, b in zip(gradients(*inputs, True), wanted))
+
+
+def test_a_thread_without_a_context():
+    """The first thing that a thread does is to launch a program."""
+    inputs = drawn(torch.bfloat16, 64, 2, 2, 130, 130)
+    wanted, found = gradients(*inputs, True), []
+    q, k, v, grad = inputs
+    leaves = [t.detach().requires_grad_() for t in (q, k, v)]
+    o = fagen.attention(*leaves, causal=True)
+    kept = torch.autograd.graph.get_gradient_edge(o).node
+    thread = threading.Thread(target=lambda: found.extend(kept(grad)))
+    thread.start()
+    thread.join()
+    assert sum(any(torch.equal(t, w) for t in found if t is not None) for w in wanted) == 3
