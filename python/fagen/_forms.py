@@ -171,13 +171,36 @@ def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
     return None if form is None else (form, args)
 
 
-def window_of(form, args):
-    """(left, right) of a form of the package that is a mask of these bounds and nothing else (specs/forms.fa); None of any other."""
-    if any(not isinstance(value, int) for value in args.values()):
+class Scores(NamedTuple):
+    """What becomes of scores, as far as programs have its gradient: those of keys further than `left` before and `right` after the row's place
+    are not seen (-1: a side is open), then cap * tanh(score / cap) if cap is not 0; `sinks`, one of each head, join the sum of weights."""
+
+    left: int = -1
+    right: int = -1
+    cap: float = 0.0
+    sinks: object = None
+    is_of_block: bool = False  # a part of the rows and keys, whose bounds may be negative
+
+
+def scores_of(form, args):
+    """What a form of the package is (specs/forms.fa), where Scores can say it and its numbers are Python's; None of any other."""
+    numbers = {name: value for name, value in args.items() if name != "sinks"}
+    if any(not isinstance(value, int if name != "cap" else (int, float)) for name, value in numbers.items()):
         return None
-    if form == "window" and set(args) == {"window"}:
-        return args["window"] - 1, 0
-    return (args["left"], args["right"]) if form == "local" and set(args) == {"left", "right"} else None
+    left = args["window"] - 1 if "window" in args else -1
+    params = {"window": ("window",), "local": ("left", "right"), "softcap": ("cap",), "gemma2": ("cap", "window"), "sink": ("sinks",),
+              "gpt_oss": ("window", "sinks")}
+    if set(params.get(form, ())) != set(args):
+        return None
+    if form == "local":
+        return Scores(args["left"], args["right"])
+    return Scores(left, 0, float(args.get("cap", 0.0)), args.get("sinks"))
+
+
+def window_of(form, args):
+    """(left, right) of a form of the package that is a mask of these bounds and nothing else; None of any other."""
+    scores = scores_of(form, args)
+    return None if scores is None or scores.cap or scores.sinks is not None else (scores.left, scores.right)
 
 
 def lacks(tables, form, args):

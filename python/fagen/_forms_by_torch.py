@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import _by_torch, errors
+from . import _by_torch, _gradients, errors
 
 _MOST_SCORES = 1 << 25  # that are held at once
 
@@ -234,32 +234,42 @@ class _WithGradient(torch.autograd.Function):
         return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, ctx.names, tensors)
 
 
-class _WithGradientOfWindow(torch.autograd.Function):
-    """What `compute` gives, O and LSE, with gradients by PyTorch's flash attention; one through LSE is computed anew."""
+class _WithGradientOfScores(torch.autograd.Function):
+    """What `compute` gives, O and LSE, with gradients from these: by our programs, else by PyTorch's flash attention, which has windows; one
+    through LSE is computed anew there."""
 
     @staticmethod
-    def forward(ctx, attention, compute, window, q, k, v):
-        o, lse = compute(q, k, v, {})
-        ctx.attention, ctx.window = attention, window
-        ctx.save_for_backward(q, k, v, o, lse)
+    def forward(ctx, attention, compute, scores, q, k, v, sinks):
+        o, lse = compute(q, k, v, sinks)
+        ctx.attention, ctx.scores = attention, scores._replace(sinks=None)
+        ctx.save_for_backward(q, k, v, o, lse, sinks)
         ctx.set_materialize_grads(False)
         return o, lse
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad, grad_lse):
-        q, k, v, o, lse = ctx.saved_tensors
+        q, k, v, o, lse, sinks = ctx.saved_tensors
         grad = torch.zeros_like(o) if grad is None else grad
-        if grad_lse is not None:
-            return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, (), ())
-        return None, None, None, *_by_torch.backward_of_window(grad, q, k, v, o, lse, ctx.attention.scale, ctx.window, ctx.attention.bshd)
+        call = q, k, v, o, lse, ctx.attention.scale
+        bshd, scores = ctx.attention.bshd, ctx.scores
+        if _gradients.has_program(q, k, v, bshd):
+            found = _gradients.backward(grad, *call, None, bshd, grad_lse=grad_lse, scores=scores)
+            of_sinks = None if sinks is None else _gradients.of_sinks(grad, o, lse, sinks, bshd, grad_lse)
+            return None, None, None, *found, of_sinks
+        if grad_lse is not None or scores.cap or sinks is not None:
+            names, tensors = ((), ()) if sinks is None else (("sinks",), (sinks,))
+            found = ctx.attention.backward(grad, grad_lse, q, k, v, names, tensors)
+            return None, None, None, *found, *(() if tensors else (None,))
+        return None, None, None, *_by_torch.backward_of_window(grad, *call, (scores.left, scores.right), bshd), None
 
 
-def with_gradient(attention, compute, q, k, v, window=None):
-    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient. window: (left, right), where that is the whole form."""
+def with_gradient(attention, compute, q, k, v, scores=None):
+    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient. scores: what the form is, where _forms.Scores can say it."""
     args = attention.args
-    if window is not None:
-        return _WithGradientOfWindow.apply(attention, lambda q, k, v, _: compute(q, k, v, args), window, q, k, v)
+    if scores is not None:
+        call = lambda q, k, v, sinks: compute(q, k, v, args if sinks is None else {**args, "sinks": sinks})  # noqa: E731
+        return _WithGradientOfScores.apply(attention, call, scores, q, k, v, scores.sinks)
     names = [name for name, value in args.items() if isinstance(value, torch.Tensor)]
     call = lambda q, k, v, tensors: compute(q, k, v, {**args, **dict(zip(names, tensors))})  # noqa: E731
     return _WithGradient.apply(attention, call, names, q, k, v, *(args[name] for name in names))
