@@ -1,6 +1,7 @@
 # fagen: gradients of attention by programs of the package: the same bits on every run.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs."""
+"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs, specs/backward_sync.fair.in where there is no
+wgmma."""
 import functools
 import math
 import os
@@ -14,7 +15,7 @@ from ._forms import Scores
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIMS = (64, 96, 128, 192, 256)
-_GPU = (9, 0)
+_OF_WGMMA, _OLDEST = (9, 0), (8, 0)  # compute capabilities
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
 _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
@@ -29,8 +30,8 @@ def _kernel_set():
 
 
 @functools.lru_cache(maxsize=None)
-def _program(kind, head_dim, scores):
-    return _torch_programs.program(_kernel_set(), f"backward_{kind}_d{head_dim}{scores}")
+def _program(text, kind, head_dim, scores):
+    return _torch_programs.program(_kernel_set(), f"backward{text}_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
@@ -38,10 +39,15 @@ def _is_plain(tensor):
     return type(tensor) in (torch.Tensor, torch.nn.Parameter) or isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
-def _runs_on(device):
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) == _GPU
-    return _torch_programs.is_emulated()
+_text_when_emulated = ""
+
+
+def _text_for(device):
+    """What the names of its programs have after `backward`: nothing with wgmma, `_sync` on other GPUs; None where it runs none."""
+    if device.type != "cuda":
+        return _text_when_emulated if _torch_programs.is_emulated() else None
+    capability = torch.cuda.get_device_capability(device)
+    return "" if capability == _OF_WGMMA else "_sync" if capability >= _OLDEST else None
 
 
 def _scratch_of_head(rows, keys):
@@ -50,10 +56,11 @@ def _scratch_of_head(rows, keys):
 
 
 def has_program(q, k, v, bshd):
-    """Whether backward() takes these: float16 or bfloat16, Q and V of one head dim up to 256, on a GPU of compute capability 9.0."""
+    """Whether backward() takes these: float16 or bfloat16, Q and V of one head dim up to 256, on a GPU of compute capability 8.0 or
+    newer."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
-    if q.dtype not in _TYPES or q.shape[-1] > _HEAD_DIMS[-1] or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
+    if q.dtype not in _TYPES or q.shape[-1] > _HEAD_DIMS[-1] or v.shape[-1] != q.shape[-1] or _text_for(q.device) is None:
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
@@ -158,7 +165,7 @@ def _program_of(q, k, scores):
     rows, keys = q.shape[2], k.shape[2]
     left, right = (scores.left, scores.right) if scores.is_of_block else _bounds(rows, keys, scores)
     name = "_softcap" if scores.cap else "_window" if left < keys - 1 or right < rows - 1 else ""
-    return _program(_TYPES[q.dtype], q.shape[-1], name), {
+    return _program(_text_for(q.device), _TYPES[q.dtype], q.shape[-1], name), {
         "left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
 
 

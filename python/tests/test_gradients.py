@@ -1,6 +1,7 @@
 # fagen: gradients of attention by the package's programs, on the emulator, against autograd in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
+import functools
 import os
 
 import pytest
@@ -17,11 +18,11 @@ KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 FORWARD = {"f16": "fp16", "bf16": "bf16"}
 
 
-def _emulate(kernels, call):
+def _emulate(kernels, call, capability=90):
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
     for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), capability, ctypes.byref(call), error, 2048):
             raise fagen.Error(error.value.decode())
 
 
@@ -114,6 +115,28 @@ def test_against_autograd(calls, kind, head_dim, causal, heads, kv_heads, rows, 
     assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{'_window' if causal else ''}"]
     assert [t.stride() for t in found] == [t.stride() for t in (q, k, v)]
     assert_right(found, q, k, v, grad, causal, head_dim ** -0.5, layout)
+
+
+@pytest.mark.parametrize("kind, head_dim, options, heads, kv_heads, rows, keys", [
+    ("f16", 64, dict(causal=True), 4, 2, 70, 133),
+    ("bf16", 128, {}, 2, 1, 33, 40),
+    ("f16", 80, dict(causal=True), 2, 2, 150, 60),
+    ("bf16", 256, dict(causal=True), 1, 1, 40, 70),
+])
+def test_gpus_without_wgmma(calls, monkeypatch, kind, head_dim, options, heads, kv_heads, rows, keys):
+    """Their programs are made of another text."""
+    monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
+    _torch_programs.set_emulator(functools.partial(_emulate, capability=86))
+    q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
+    found = gradients(q, k, v, grad, **options)
+    assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]
+    assert_right(found, q, k, v, grad, options.get("causal", False), head_dim ** -0.5, "bshd")
+
+
+def test_which_text_a_gpu_gets(monkeypatch):
+    for capability, text in (((7, 5), None), ((8, 0), "_sync"), ((8, 9), "_sync"), ((9, 0), ""), ((10, 0), "_sync"), ((12, 0), "_sync")):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, found=capability: found)
+        assert _gradients._text_for(torch.device("cuda", 0)) == text
 
 
 def test_same_bits_whatever_stands_in_memory():
