@@ -10,8 +10,9 @@ import pathlib
 import statistics
 import sys
 
+from evidence_files import summary_of
 from samples import geometric_mean
-from summary import number_and_median, summary
+from summary import number_and_median
 from toolchain_tables import bits_table, toolchain_table
 
 
@@ -365,7 +366,7 @@ def replace(path, name, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("result", nargs="+", type=pathlib.Path, help="JSON file; several of fagen-run program")
+    parser.add_argument("result", nargs="+", type=pathlib.Path, help="JSON file, or the name of one that is compressed to NAME.xz; several of fagen-run program")
     parser.add_argument("--into", help="a Markdown file with markers")
     parser.add_argument("--name", help="of the markers")
     parser.add_argument("--dispatched", action="store_true", help="of timed variants only those that dispatch picks")
@@ -373,7 +374,7 @@ def main():
     parser.add_argument("--inputs", action="store_true", help="of a contest the ratios by kind of inputs")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
-    files = [(path, summary(json.loads(path.read_text()))) for path in arguments.result]
+    files = [(path, summary_of(path)) for path in arguments.result]
     data = files[0][1]
     if "benchmarks" in data:
         data["tool"] = "Google Benchmark"

@@ -44,17 +44,18 @@ std::string listTargets(const KernelPlan &plan) {
   return llvm::join(names, ", ");
 }
 
-/// Whether the code that nvcc is compiling runs a target's text. For sm_90a nvcc makes PTX of compute_90 beside it.
-std::string runsHere(const TargetInfo &target) {
+/// Whether the code that nvcc is compiling runs a variant's text. For sm_90a nvcc makes PTX of compute_90 beside it.
+std::string runsHere(const Variant &variant) {
+  const TargetInfo &target = *variant.target;
   if (target.exact)
     return fmt::format("defined(__CUDA_ARCH_FEAT_SM{}_ALL)", target.sm);
-  const std::string from = fmt::format("__CUDA_ARCH__ >= {}", 10 * target.firstSm);
+  const std::string from = fmt::format("__CUDA_ARCH__ >= {}", 10 * firstSmOf(variant));
   return target.lastSm ? fmt::format("({} && __CUDA_ARCH__ < {})", from, 10 * (target.lastSm + 1)) : from;
 }
 
 /// Whether it is for GPUs that may run it.
-std::string isNear(const TargetInfo &target) {
-  return target.exact ? fmt::format("__CUDA_ARCH__ == {}", 10 * target.sm) : runsHere(target);
+std::string isNear(const Variant &variant) {
+  return variant.target->exact ? fmt::format("__CUDA_ARCH__ == {}", 10 * variant.target->sm) : runsHere(variant);
 }
 
 class SingleEmitter {
@@ -69,7 +70,7 @@ private:
   std::string header() const;
   std::string source() const;
   std::string kernelText(unsigned index) const;
-  std::string guardEntries(std::string text, const TargetInfo &target) const;
+  std::string guardEntries(std::string text, const Variant &variant) const;
   std::string archCheck() const;
   std::set<unsigned> productColumns() const;
   std::string named(StringRef text) const;
@@ -125,11 +126,11 @@ std::set<unsigned> SingleEmitter::productColumns() const {
 }
 
 /// Behind the head of each __global__ function a body for GPUs that run the text, and one that stops others.
-std::string SingleEmitter::guardEntries(std::string text, const TargetInfo &target) const {
+std::string SingleEmitter::guardEntries(std::string text, const Variant &variant) const {
   for (size_t at = text.find("__global__"); at != std::string::npos; at = text.find("__global__", at + 1)) {
     const size_t body = text.find("{\n", at) + 2, end = text.find("\n}\n", body) + 1;
     text.insert(end, "#else\n  __trap(); // not compiled for a GPU that runs it\n#endif\n");
-    text.insert(body, fmt::format("#if !defined(__CUDA_ARCH__) || {}\n", runsHere(target)));
+    text.insert(body, fmt::format("#if !defined(__CUDA_ARCH__) || {}\n", runsHere(variant)));
   }
   return text;
 }
@@ -143,7 +144,7 @@ std::string SingleEmitter::kernelText(unsigned index) const {
   for (StringRef line : llvm::drop_begin(lines, 3)) // whose file it was
     if (!line.starts_with("#include <fagen/"))
       text += (line + "\n").str();
-  text = guardEntries(markConstexpr(text), *variant.target);
+  text = guardEntries(markConstexpr(text), variant);
   text = replaceAll(text, "namespace fagen::generated", "namespace " + space + "::" + variant.symbol);
   text = replaceAll(text, "extern \"C\" __global__", "__global__");
   return replaceAll(text, "fagen::device", space + "::device");
@@ -153,7 +154,7 @@ std::string SingleEmitter::kernelText(unsigned index) const {
 std::string SingleEmitter::archCheck() const {
   std::vector<std::string> conditions;
   for (const VariantPlan &one : plan.variants)
-    if (std::string condition = isNear(*one.variant->target); !llvm::is_contained(conditions, condition))
+    if (std::string condition = isNear(*one.variant); !llvm::is_contained(conditions, condition))
       conditions.push_back(condition);
   return fmt::format("#if defined(__CUDA_ARCH__) && !({0})\n#error \"{1}.cu is for {2}: nvcc -arch={3} -c {1}.cu\"\n"
                      "#endif\n",

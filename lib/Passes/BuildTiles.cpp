@@ -249,7 +249,7 @@ private:
     if (const Expr score = form.score())
       builder.add(makeMap(
           {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
-    builder.setLocation(form.lineOf(&form::Form::maskLocation, variant.location));
+    builder.setLocation(form.lineOf(&form::Form::maskLocation, variant.locationOf("mask")));
     const Expr visible = form.mask(keys());
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
     if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none

@@ -88,8 +88,8 @@ private:
   void addTile() {
     addOf("kTileRows", schedule.tileRows, "tile");
     addOf("kTileKeys", schedule.tileKeys, "tile");
-    kernel.addConstant("kHeadDimQK", variant.problem.headDimQK, "head_dim", variant.location);
-    kernel.addConstant("kHeadDimV", variant.problem.headDimV, "head_dim", variant.location);
+    kernel.addConstant("kHeadDimQK", variant.problem.headDimQK, "head_dim", variant.locationOf("head_dim"));
+    kernel.addConstant("kHeadDimV", variant.problem.headDimV, "head_dim", variant.locationOf("head_dim"));
     addOf("kStages", schedule.stages, "stages");
     addOf("kWarps", schedule.warps, "warps");
   }

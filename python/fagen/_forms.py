@@ -173,34 +173,40 @@ def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
 
 class Scores(NamedTuple):
     """What becomes of scores, as far as programs have its gradient: those of keys further than `left` before and `right` after the row's place
-    are not seen (-1: a side is open), then cap * tanh(score / cap) if cap is not 0; `sinks`, one of each head, join the sum of weights."""
+    are not seen (-1: a side is open), then cap * tanh(score / cap) if cap is not 0, or slopes[head] times the way from the row's place to
+    the key is added; `sinks`, one of each head, join the sum of weights."""
 
     left: int = -1
     right: int = -1
     cap: float = 0.0
+    slopes: object = None
     sinks: object = None
+    keys: object = None  # (form, its args): a row sees an interval of keys that tensors say, and left and right are open
     is_of_block: bool = False  # a part of the rows and keys, whose bounds may be negative
+
+
+_PARAMS = {"window": ("window",), "local": ("left", "right"), "softcap": ("cap",), "gemma2": ("cap", "window"), "alibi": ("slope",),
+           "sink": ("sinks",), "gpt_oss": ("window", "sinks"), "rows": ("first", "last"), "documents": ("first",),
+           "same_document": ("document",), "prefix": ("prefix",), "chunked": ("chunk",)}
+_TENSORS = ("slope", "sinks", "first", "last", "document", "prefix")
 
 
 def scores_of(form, args):
     """What a form of the package is (specs/forms.fa), where Scores can say it and its numbers are Python's; None of any other."""
-    numbers = {name: value for name, value in args.items() if name != "sinks"}
-    if any(not isinstance(value, int if name != "cap" else (int, float)) for name, value in numbers.items()):
+    if set(_PARAMS.get(form, ())) != set(args) or not args:
         return None
-    left = args["window"] - 1 if "window" in args else -1
-    params = {"window": ("window",), "local": ("left", "right"), "softcap": ("cap",), "gemma2": ("cap", "window"), "sink": ("sinks",),
-              "gpt_oss": ("window", "sinks")}
-    if set(params.get(form, ())) != set(args):
+    if any(not isinstance(value, (int, float) if name == "cap" else int) for name, value in args.items() if name not in _TENSORS):
         return None
+    if form in ("rows", "documents", "same_document", "prefix", "chunked"):
+        return Scores(keys=(form, args))
     if form == "local":
         return Scores(args["left"], args["right"])
-    return Scores(left, 0, float(args.get("cap", 0.0)), args.get("sinks"))
+    return Scores(args["window"] - 1 if "window" in args else -1, 0, float(args.get("cap", 0.0)), args.get("slope"), args.get("sinks"))
 
 
 def window_of(form, args):
     """(left, right) of a form of the package that is a mask of these bounds and nothing else; None of any other."""
-    scores = scores_of(form, args)
-    return None if scores is None or scores.cap or scores.sinks is not None else (scores.left, scores.right)
+    return scores_of(form, args)[:2] if form in ("window", "local") and scores_of(form, args) else None
 
 
 def lacks(tables, form, args):

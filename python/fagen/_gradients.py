@@ -4,17 +4,17 @@
 wgmma."""
 import functools
 import math
-import os
 
 import torch
 from torch._subclasses import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from . import _kernels, _lib, _torch_programs
+from . import _kernels, _torch_programs
 from ._forms import Scores
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIMS = (64, 96, 128, 192, 256)
+_FEW_HEAD_DIMS = (64, 128)  # of slopes, and of intervals of keys
 _OF_WGMMA, _OLDEST = (9, 0), (8, 0)  # compute capabilities
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
@@ -23,15 +23,8 @@ _BYTES = 16  # that rows begin at multiples of
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_set():
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "backward") if machine_code and is_of_these else None
-    return _kernels.load(there if there and os.path.exists(there) else _lib.path("kernels", "backward"))
-
-
-@functools.lru_cache(maxsize=None)
 def _program(text, kind, head_dim, scores):
-    return _torch_programs.program(_kernel_set(), f"backward{text}_{kind}_d{head_dim}{scores}")
+    return _torch_programs.program(_kernels.ready_set("backward"), f"backward{text}_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
@@ -55,12 +48,22 @@ def _scratch_of_head(rows, keys):
     return 2 * keys * -(-rows // _ROWS) * _ROWS
 
 
-def has_program(q, k, v, bshd):
-    """Whether backward() takes these: float16 or bfloat16, Q and V of one head dim up to 256, on a GPU of compute capability 8.0 or
-    newer."""
+def _head_dims(scores, text):
+    """Of these scores, by programs of this text."""
+    if scores is None or (scores.slopes is None and scores.keys is None):
+        return _HEAD_DIMS
+    return () if text else _FEW_HEAD_DIMS
+
+
+def has_program(q, k, v, bshd, scores=None):
+    """Whether backward() takes these: float16 or bfloat16, Q and V of one head dim up to 256, on a GPU of compute capability 8.0 or newer;
+    slopes and intervals of keys on one of 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
-    if q.dtype not in _TYPES or q.shape[-1] > _HEAD_DIMS[-1] or v.shape[-1] != q.shape[-1] or _text_for(q.device) is None:
+    if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
+        return False
+    text = _text_for(q.device)
+    if text is None or q.dtype not in _TYPES or v.shape[-1] != q.shape[-1] or q.shape[-1] > max(_head_dims(scores, text), default=0):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
@@ -106,8 +109,9 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     """
     scores = scores or Scores(right=0 if causal else -1)
     columns = q.shape[-1]
-    if columns not in _HEAD_DIMS:  # zeros after them add nothing
-        wider = min(d for d in _HEAD_DIMS if d > columns)
+    dims = _head_dims(scores, _text_for(q.device))
+    if columns not in dims:  # zeros after them add nothing
+        wider = min(d for d in dims if d > columns)
         padded = (torch.nn.functional.pad(t, (0, wider - columns)) for t in (grad.to(q.dtype), q, k, v, o))
         found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores)
         return tuple(t[..., :columns] for t in found)
@@ -116,14 +120,19 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     into = [_heads_first(t, bshd) for t in results]
     rows, keys = q.shape[1 if bshd else 2], k.shape[1 if bshd else 2]
     of_rows = [lse] if grad_lse is None else [lse, grad_lse]
+    if scores.keys is not None:
+        scores = scores._replace(keys=_intervals(*scores.keys, q.shape[0], rows, keys, q.device))
     if _scratch_of_head(rows, keys) <= _MOST_SCRATCH:
         _backward_of_block(*given, of_rows, scale, scores, *into)
         return tuple(results)
     sums = [torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in into]
-    for its_rows, its_keys, seen in _blocks(rows, keys, scores):
+    for its_rows, its_keys, moved, seen in _blocks(rows, keys, scores):
         grad, q, k, v, o = (t[:, :, one] for t, one in zip(given, (its_rows, its_rows, its_keys, its_keys, its_rows)))
         parts = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v)]
-        _backward_of_block(grad, q, k, v, o, [t[:, :, its_rows] for t in of_rows], scale, seen, *parts)
+        its_lse, *its_grad = (t[:, :, its_rows] for t in of_rows)
+        if moved and scores.slopes is not None:
+            its_lse = its_lse + scores.slopes.float()[:, None] * moved
+        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts)
         for total, one, part in zip(sums, (its_rows, its_keys, its_keys), parts):
             total[:, :, one] += part
     for result, total in zip(into, sums):
@@ -146,8 +155,8 @@ def _bounds(rows, keys, scores):
 
 
 def _blocks(rows, keys, scores):
-    """(rows, keys, scores) of blocks whose dS of a head is within the scratch: their gradients add up to the whole's. In a block, too, the last
-    row stands at the last key, so that bounds move; blocks of which no row sees a key are left out."""
+    """(rows, keys, moved, scores) of blocks whose dS of a head is within the scratch: their gradients add up to the whole's. In a block, too, the last
+    row stands at the last key, so that bounds move, by `moved`; blocks of which no row sees a key are left out."""
     side = max(1, math.isqrt(_MOST_SCRATCH // 2) // _ROWS) * _ROWS  # of a block, in rows and in keys
     left, right = _bounds(rows, keys, scores)
     for first in range(0, keys, side):
@@ -157,16 +166,58 @@ def _blocks(rows, keys, scores):
             place = begin + keys - rows  # of the first row
             if first <= place + end - begin - 1 + right and last - 1 >= place - left:
                 moved = place - first - (last - first - (end - begin))  # the row's place after where the block has it
-                yield slice(begin, end), slice(first, last), scores._replace(left=left - moved, right=right + moved, is_of_block=True)
+                its = scores._replace(left=left - moved, right=right + moved, is_of_block=True)
+                if scores.keys is not None:
+                    its = its._replace(keys=[t[:, begin:end] - first for t in scores.keys])
+                yield slice(begin, end), slice(first, last), moved, its
+
+
+def _intervals(form, args, batch, rows, keys, device):
+    """[first, last] key of each row, integers [batch, rows], of a form of the package (specs/forms.fa) in which they are intervals."""
+    row = torch.arange(rows, device=device).expand(batch, rows)
+    if form == "rows":
+        return [args[name].long().expand(batch, rows) for name in ("first", "last")]
+    place = row + (keys - rows)
+    at = place.clamp(0, keys - 1)
+    if form == "prefix":
+        return [torch.zeros_like(place), torch.maximum(place, args["prefix"].long().reshape(-1, 1) - 1)]
+    if form == "chunked":
+        return [torch.div(place, args["chunk"], rounding_mode="floor") * args["chunk"], place]
+    given = args["first" if form == "documents" else "document"].long().expand(batch, keys)
+    own = given.gather(1, at)
+    return [own if form == "documents" else torch.searchsorted(given.contiguous(), own.contiguous()), place]
+
+
+def _tiles_of(first, last, keys):
+    """Of intervals of keys, one a row: (key_begin, key_end) of each tile of 128 rows, in tiles of 128 keys, and (row_begin, row_end) of each tile
+    of keys: tiles that see each other lie within both. int32."""
+    rows = first.shape[1]
+    more = -rows % _ROWS
+    seen = last >= first
+    first = torch.nn.functional.pad(first.clamp(0, keys).masked_fill(~seen, keys), (0, more), value=keys).unflatten(1, (-1, _ROWS)).amin(2)
+    last = torch.nn.functional.pad(last.clamp(-1, keys - 1).masked_fill(~seen, -1), (0, more), value=-1).unflatten(1, (-1, _ROWS)).amax(2)
+    begin = torch.div(first, _ROWS, rounding_mode="floor")
+    end = torch.div(last, _ROWS, rounding_mode="floor") + 1
+    tile = torch.arange(-(-keys // _ROWS), device=first.device)
+    touch = ((tile >= begin[..., None]) & (tile < end[..., None])).int()  # [batch, tiles of rows, tiles of keys]
+    row_begin = touch.argmax(1)
+    row_end = torch.where(touch.any(1), touch.shape[1] - touch.flip(1).argmax(1), 0)
+    return {"key_begin": begin.int(), "key_end": end.int(), "row_begin": row_begin.int(), "row_end": row_end.int()}
 
 
 def _program_of(q, k, scores):
-    """The program, and the numbers that are the mask's."""
+    """The program, what it is given of the mask by batch, and by head, and its numbers."""
     rows, keys = q.shape[2], k.shape[2]
     left, right = (scores.left, scores.right) if scores.is_of_block else _bounds(rows, keys, scores)
+    by_batch, by_head = {}, {}
     name = "_softcap" if scores.cap else "_window" if left < keys - 1 or right < rows - 1 else ""
-    return _program(_text_for(q.device), _TYPES[q.dtype], q.shape[-1], name), {
-        "left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
+    if scores.keys is not None:
+        name, (first, last) = "_rows", scores.keys
+        by_batch = {"firsts": _for_boxes(first.float().contiguous()), "lasts": _for_boxes(last.float().contiguous()), **_tiles_of(first, last, keys)}
+    elif scores.slopes is not None:
+        name, by_head = "_alibi", {"slope": (scores.slopes.float() * math.log2(math.e))[:, None].repeat(1, _ROWS)}
+    numbers = {"left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
+    return _program(_text_for(q.device), _TYPES[q.dtype], q.shape[-1], name), by_batch, by_head, numbers
 
 
 def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
@@ -177,7 +228,7 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
     parts = group // part
     # A group that is taken in parts has sums of each, which are added in order.
     sums = [t if parts == 1 else t.new_empty((parts, *t.shape)) for t in (dk, dv)]
-    program, numbers = _program_of(q, k, scores)
+    program, by_batch, by_head, numbers = _program_of(q, k, scores)
     exponent = scores.cap if scores.cap else scale
     numbers.update(scale=scale, scale_log2=exponent * math.log2(math.e), lse_gradient=float(len(of_rows) - 1))
     if scores.cap:
@@ -190,8 +241,9 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
                 first = h * group + p * part
                 rows = (kv[0], slice(first, first + heads * part))
                 of_k, of_v = (t if parts == 1 else t[p] for t in sums)
+                more = {**{name: t[kv[0]] for name, t in by_batch.items()}, **{name: t[rows[1]] for name, t in by_head.items()}}
                 program(o=o[rows], dout=grad[rows], lse=of_rows[0][rows], dlse=of_rows[-1][rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows],
-                        dk=of_k[kv], dv=of_v[kv], **numbers)
+                        dk=of_k[kv], dv=of_v[kv], **more, **numbers)
     if parts > 1:
         for result, each in zip((dk, dv), sums):
             result.copy_(each.sum(0, dtype=torch.float32))

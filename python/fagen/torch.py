@@ -280,7 +280,7 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None, bshd=True):
     tables = _tables_of(kernels)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
-        if _scores_with_gradient(q, k, v, form, args, bshd, kernels) is None:
+        if not _has_gradient(q, k, v, form, args, bshd, kernels):
             return f"the form {form} has no gradient"
     why = _forms.lacks(tables, form, args)
     if why is None and _is_compiling():
@@ -343,14 +343,13 @@ def _programs_of(form, args, kernels):
     return _forms_by_torch.find((_kernels.ready() if kernels is None else kernels)._directories, form, tuple(args))
 
 
-def _scores_with_gradient(q, k, v, form, args, bshd, kernels):
-    """What a form is whose gradient our programs compute, or of windows PyTorch's flash attention; None where neither does."""
+def _has_gradient(q, k, v, form, args, bshd, kernels):
+    """Whether our programs compute a form's gradient from O and LSE, or of windows PyTorch's flash attention does."""
     if kernels is not None or _is_compiling():
-        return None
-    if _gradients.has_program(q, k, v, bshd):
-        return _forms.scores_of(form, args)
-    has_window = _by_torch.has_backward_of_window(q, k, v) and _forms.window_of(form, args) is not None
-    return _forms.scores_of(form, args) if has_window else None
+        return False
+    scores = _forms.scores_of(form, args)
+    return scores is not None and (_gradients.has_program(q, k, v, bshd, scores) or (
+        _forms.window_of(form, args) is not None and _by_torch.has_backward_of_window(q, k, v)))
 
 
 def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
@@ -367,7 +366,8 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
         return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=True, kernels=kernels)
 
     attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
-    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, _scores_with_gradient(q, k, v, form, args, bshd, kernels))
+    by_programs = form if _has_gradient(q, k, v, form, args, bshd, kernels) else None
+    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, by_programs)
     return o, sums if lse else None
 
 

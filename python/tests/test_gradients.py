@@ -179,6 +179,49 @@ def test_where_no_program_is_pytorch_computes(calls):
     assert_right(found, q, k, v, grad, False, 264 ** -0.5, "bshd")
 
 
+INTERVALS = {
+    "rows": {"first": torch.tensor([0] * 20 + [20] * 30 + [50] * 200), "last": torch.tensor([19] * 20 + [49] * 30 + [40] * 100 + [249] * 100)},
+    "documents": {"first": torch.tensor([[0] * 70 + [70] * 180, [0] * 10 + [10] * 200 + [210] * 40])},
+    "same_document": {"document": torch.tensor([[0] * 70 + [3] * 180, [0] * 10 + [1] * 200 + [2] * 40])},
+    "prefix": {"prefix": torch.tensor([30, 200])}, "chunked": {"chunk": 60},
+}
+
+
+@pytest.mark.parametrize("form", INTERVALS)
+def test_intervals_of_keys(calls, form):
+    """Tiles that no row of an interval sees are not visited; a batch may differ from the next."""
+    args = {name: t.int() if isinstance(t, torch.Tensor) else t for name, t in INTERVALS[form].items()}
+    q, k, v, grad = drawn("f16", 2, 1, 250, 250, 64, batch=2)
+    assert_as_form(q, k, v, grad, form, args)
+    assert [name for name, *_ in calls] == ["backward_f16_d64_rows"]
+
+
+def test_alibi(calls):
+    q, k, v, grad = drawn("bf16", 4, 2, 60, 130, 128)
+    assert_as_form(q, k, v, grad, "alibi", {"slope": torch.tensor([0.5, 0.25, 0.125, 0.0625])})
+    assert [name for name, *_ in calls] == ["backward_bf16_d128_alibi"]
+
+
+@pytest.mark.parametrize("form, args", [("alibi", {"slope": torch.tensor([0.05])}), ("documents", {"first": torch.tensor([[0] * 130 + [130] * 170]).int()})])
+def test_forms_in_blocks(calls, monkeypatch, form, args):
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
+    q, k, v, grad = drawn("f16", 1, 1, 200, 300, 64)
+    assert_as_form(q, k, v, grad, form, args, parts=4)
+    assert len(calls) > 3
+
+
+def assert_as_form(q, k, v, grad, form, args, parts=0):
+    """As near to the gradients of float32 of the form's own programs as rounding P, dS, O and results costs."""
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    found = torch.autograd.grad(form_attention(inputs, form, args)[0], inputs, grad)
+    wide = [t.detach().float().requires_grad_() for t in (q, k, v)]
+    programs = _forms_by_torch.find(_kernels.ready()._directories, form, tuple(args))
+    attention = _forms_by_torch.Attention(programs, args, *wide, 0.125, True)
+    wanted = torch.autograd.grad(attention.step(0, q.shape[1], *wide, args)[0].transpose(1, 2), wide, grad.float())
+    for ours, exact_one in zip(found, wanted):
+        assert (ours - exact_one).abs().max() <= (6 + parts) * torch.finfo(q.dtype).eps * exact_one.abs().max()
+
+
 def by_programs(q, k, v, grad, scale, scores, **options):
     """Gradients from O and LSE of float64, rounded."""
     o, lse, *_ = exact(*(t.transpose(1, 2) for t in (q, k, v)), scores[:2], scale, scores.cap)
@@ -279,7 +322,7 @@ def form_attention(inputs, form, args):
     """attend_form()'s way to a gradient, with a forward by PyTorch: the emulator of these tests runs programs alone."""
     programs = _forms_by_torch.find(_kernels.ready()._directories, form, tuple(args))
     attention = _forms_by_torch.Attention(programs, args, *inputs, 0.125, True)
-    return _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), *inputs, _forms.scores_of(form, args))
+    return _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), *inputs, form)
 
 
 @pytest.mark.parametrize("form, window", [("sink", -1), ("gpt_oss", 20)])

@@ -112,10 +112,16 @@ struct Variant {
   std::vector<Schedule> tuneChoices; ///< the other tune combinations that fit, for the tuner; not variants of their own
   std::vector<std::string> evidence; ///< of tuned values: what was measured, a line each
   Location location;                 ///< of the kernel's name
+  Location
+  locationOf(llvm::StringRef key) const; ///< of a key of the problem, where it was set; else of the kernel's name
 };
 
 /// Whether it was found to take more shared memory than a CTA of its target may have.
 bool exceedsShared(const Variant &variant);
+
+/// The first compute capability that runs the variant's text, 10 * major + minor: the target's, or a later one where a
+/// value of its keys needs instructions that the target has and older GPUs of its family lack.
+unsigned firstSmOf(const Variant &variant);
 
 /// One line of select, its condition as a postfix program over run-time values (64-bit integers).
 struct SelectOp {

@@ -147,7 +147,7 @@ std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned
     const Problem &problem = variant.problem;
     const LaunchPlan &launch = one.launches.front(), *const merge = mergeOf(one);
     text += fmt::format("    {{\"{}\", {}, {}, {}, {}{}, {}, {}, {}, {}, {}, {},\n", variant.name, variant.target->sm,
-                        variant.target->firstSm, variant.target->lastSm, prefix.str(), toString(problem.dtype).upper(),
+                        firstSmOf(variant), variant.target->lastSm, prefix.str(), toString(problem.dtype).upper(),
                         int(problem.mask == Mask::Causal), problem.headDimQK, problem.headDimV, int(problem.lse),
                         variant.scheduleIndex, int(dispatchOf(variant) == FAGEN_ROW_FALLBACK));
     text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", one.alignment, variant.schedule.tileRows,
