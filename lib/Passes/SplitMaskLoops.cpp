@@ -35,6 +35,8 @@
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile tile_of(seen, j)
 //
+// A mask that stands under a condition already is where the text wants it, and its loop stays as it is.
+//
 // Where only the elements of a tile tell, a launch before reads them (tiles/Classifier.h), and tiles are judged by what
 // it has found.
 
