@@ -1,6 +1,7 @@
 # fagen: gradients of attention by the package's programs, on the emulator, against autograd in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
+import functools
 import os
 
 import pytest
@@ -17,11 +18,11 @@ KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 FORWARD = {"f16": "fp16", "bf16": "bf16"}
 
 
-def _emulate(kernels, call):
+def _emulate(kernels, call, capability=90):
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
     for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), capability, ctypes.byref(call), error, 2048):
             raise fagen.Error(error.value.decode())
 
 
@@ -233,6 +234,29 @@ def by_programs(q, k, v, grad, scale, scores, **options):
     """Gradients from O and LSE of float64, rounded."""
     o, lse, *_ = exact(*(t.transpose(1, 2) for t in (q, k, v)), scores[:2], scale, scores.cap)
     return _gradients.backward(grad, q, k, v, o.transpose(1, 2).to(q.dtype), lse.float(), scale, None, True, scores=scores, **options)
+
+
+@pytest.mark.parametrize("kind, head_dim, heads, kv_heads, rows, keys, window, cap", [
+    ("f16", 64, 4, 2, 70, 133, (-1, 0), 0.0),
+    ("bf16", 128, 2, 1, 33, 40, (-1, -1), 0.0),
+    ("f16", 80, 2, 2, 150, 60, (-1, 0), 0.0),
+    ("bf16", 128, 2, 2, 140, 270, (70, 5), 2.0),
+    ("f16", 256, 1, 1, 72, 66, (-1, 0), 0.0),
+])
+def test_gpus_without_wgmma(calls, monkeypatch, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
+    """Their programs are made of another text."""
+    monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
+    _torch_programs.set_emulator(functools.partial(_emulate, capability=86))
+    q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
+    found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(*window, cap))
+    assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]
+    assert_right(found, q, k, v, grad, False, head_dim ** -0.5, "bshd", window=window, cap=cap)
+
+
+def test_which_text_a_gpu_gets(monkeypatch):
+    for capability, text in (((7, 5), None), ((8, 0), "_sync"), ((8, 9), "_sync"), ((9, 0), ""), ((10, 0), "_sync"), ((12, 0), "_sync")):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, found=capability: found)
+        assert _gradients._text_for(torch.device("cuda", 0)) == text
 
 
 @pytest.mark.parametrize("kind, head_dim, rows, keys, causal", [
