@@ -334,7 +334,7 @@ void OpEmitter::emitConvert(const Op &op) {
   if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
-    line(out, "convert({}, {});", p, s);
+    line(out, "convert{}({}, {});", convert.p().buffer->isPaired ? "_paired" : "", p, s);
 }
 
 /// Whether it holds others, or all that it names are registers.

@@ -220,8 +220,9 @@ std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr
 
 std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
   const std::string offset = offsetOf(tensor, index);
-  return fmt::format("static_cast<int>(ptx::element_of(cta.params.{}, {}))", tensor.param,
-                     offset.empty() ? "0" : offset);
+  const std::string element =
+      fmt::format("ptx::element_of(cta.params.{}, {})", tensor.param, offset.empty() ? "0" : offset);
+  return tensor.type == ElementType::F32 ? element : "static_cast<int>(" + element + ")";
 }
 
 /// By its name, where the kernel has one.

@@ -115,7 +115,7 @@ private:
     std::string text = toString(tensor.type).str() + "[";
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
-    text += "]";
+    text += tensor.isPaired ? "] paired" : "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +

@@ -179,10 +179,17 @@ std::unique_ptr<Op> interiorOf(const Kernel &kernel, const Role &role, const Op 
   return interior;
 }
 
-/// Step j of the loop has this key tile. Ring positions count steps.
+/// Step j of the loop has this key tile. Ring positions count steps; what is copied is the tile's.
 void setTile(LoopOp<> loop, const Expr &tile) {
   const std::string step = loop.variable().str();
-  forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
+  forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) {
+    for (Attr attribute : {Attr::Row, Attr::Column, Attr::Limit, Attr::When})
+      if (copy->has(attribute))
+        copy->attributes[attribute] = copy->expr(attribute).substitute(step, tile);
+    for (Operand &operand : copy->operands)
+      if (operand.position && operand.buffer->space == Space::Global)
+        operand.position = operand.position.substitute(step, tile);
+  });
   forEach<MapOp>(loop->body, [&](MapOp<> map) {
     if (map.row())
       map.setRow(map.row().substitute(step, tile));
