@@ -424,7 +424,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkWait:
     return emitBulkStore(op);
   case OpKind::StoreNumber: // of programs
-  case OpKind::Combine:     // a kernel of its own
+  case OpKind::MergeParts:
+  case OpKind::Combine: // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:
   case OpKind::If:
