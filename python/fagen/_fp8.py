@@ -3,7 +3,6 @@
 """specs/fp8_products.fair.in is what runs. Nothing here waits for the GPU."""
 import functools
 import math
-import os
 
 import torch
 

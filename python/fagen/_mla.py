@@ -3,7 +3,6 @@
 """specs/mla.fair.in is what runs, on Hopper. Nothing here waits for the GPU, so calls may be captured into a graph."""
 import functools
 import math
-import os
 
 import torch
 
