@@ -22,7 +22,7 @@ import json, time, torch
 q = torch.zeros(1, 4096, 16, 64, dtype=torch.float16, device="cuda"); v = torch.ones_like(q)
 torch.cuda.synchronize()
 began = time.perf_counter()
-import fagen
+import fagen.torch
 imported = time.perf_counter()
 o = fagen.attention(q, q, v, causal=True)
 torch.cuda.synchronize()
