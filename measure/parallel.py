@@ -1,4 +1,4 @@
-# fagen: attention over several GPUs of one host: right, and how fast beside one GPU and beside others.
+# fagen: attention over several GPUs of one host: right, and how fast compared with one GPU and with others.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """python3 measure/parallel.py --out DIR [--package DIR] [--ranks N] [--phases PHASE,...] [--seq 65536,131072]
 [--unpack FILE]... [--note key=value]...
@@ -9,7 +9,7 @@ all, 470), and writes DIR/parallel_PHASE.json after each result: what was measur
 right: against float64 on one GPU. time: the same global problem on one GPU and on all, by schemes in turn; a sample is a call's share of four
 in a row on the slowest rank, all are kept; `tflops` is of the median. `... one at a time` has samples of one call, the host's start of it among them. peers: PyTorch's context_parallel by its backends, and ring-flash-attn's zigzag over
 flash-attn 3 where both are installed, or in archives (wheels, .tar.xz) that --unpack names. graph: a call captured and replayed. copies: a
-ring by copy engines beside one by NCCL. failure: a rank that ends, and how long the others take to say so. gradients_right and gradients
+ring by copy engines next to one by NCCL. failure: a rank that ends, and how long the others take to say so. gradients_right and gradients
 (measure/parallel_gradients.py): gradients against float64, and forward with backward timed as `time` and `peers` do. Two GPUs, with gradients alone:
 
     python3 measure/parallel.py --out DIR --ranks 2 --phases gradients_right,gradients --seq 65536

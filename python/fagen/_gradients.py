@@ -1,6 +1,7 @@
 # fagen: gradients of attention by programs of the package: the same bits on every run.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs."""
+"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs, specs/backward_sync.fair.in where there is no
+wgmma."""
 import functools
 import math
 
@@ -14,7 +15,7 @@ from ._forms import Scores
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIMS = (64, 96, 128, 192, 256)
 _FEW_HEAD_DIMS = (64, 128)  # of slopes, and of intervals of keys
-_GPU = (9, 0)
+_OF_WGMMA, _OLDEST = (9, 0), (8, 0)  # compute capabilities
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
 _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
@@ -22,8 +23,8 @@ _BYTES = 16  # that rows begin at multiples of
 
 
 @functools.lru_cache(maxsize=None)
-def _program(kind, head_dim, scores):
-    return _torch_programs.program(_kernels.ready_set("backward"), f"backward_{kind}_d{head_dim}{scores}")
+def _program(text, kind, head_dim, scores):
+    return _torch_programs.program(_kernels.ready_set("backward"), f"backward{text}_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
@@ -31,10 +32,15 @@ def _is_plain(tensor):
     return type(tensor) in (torch.Tensor, torch.nn.Parameter) or isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
-def _runs_on(device):
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) == _GPU
-    return _torch_programs.is_emulated()
+_text_when_emulated = ""
+
+
+def _text_for(device):
+    """What the names of its programs have after `backward`: nothing with wgmma, `_sync` on other GPUs; None where it runs none."""
+    if device.type != "cuda":
+        return _text_when_emulated if _torch_programs.is_emulated() else None
+    capability = torch.cuda.get_device_capability(device)
+    return "" if capability == _OF_WGMMA else "_sync" if capability >= _OLDEST else None
 
 
 def _scratch_of_head(rows, keys):
@@ -42,17 +48,22 @@ def _scratch_of_head(rows, keys):
     return 2 * keys * -(-rows // _ROWS) * _ROWS
 
 
-def _head_dims(scores):
-    return _HEAD_DIMS if scores is None or (scores.slopes is None and scores.keys is None) else _FEW_HEAD_DIMS
+def _head_dims(scores, text):
+    """Of these scores, by programs of this text."""
+    if scores is None or (scores.slopes is None and scores.keys is None):
+        return _HEAD_DIMS
+    return () if text else _FEW_HEAD_DIMS
 
 
 def has_program(q, k, v, bshd, scores=None):
-    """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 9.0."""
+    """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 8.0 or newer;
+    slopes and intervals of keys on one of 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
     if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
         return False
-    if q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > _head_dims(scores)[-1] or not _runs_on(q.device):
+    text = _text_for(q.device)
+    if text is None or q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > max(_head_dims(scores, text), default=0):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
@@ -97,7 +108,7 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     `causal`. LSE is of scores as they are then, a sink among them.
     """
     scores = scores or Scores(right=0 if causal else -1)
-    width = min(d for d in _head_dims(scores) if d >= max(q.shape[-1], v.shape[-1]))
+    width = min(d for d in _head_dims(scores, _text_for(q.device)) if d >= max(q.shape[-1], v.shape[-1]))
     if width != q.shape[-1] or width != v.shape[-1]:  # zeros after the columns add nothing
         padded = (torch.nn.functional.pad(t, (0, width - t.shape[-1])) for t in (grad.to(q.dtype), q, k, v, o))
         found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores)
@@ -197,14 +208,17 @@ def _program_of(q, k, scores):
     rows, keys = q.shape[2], k.shape[2]
     left, right = (scores.left, scores.right) if scores.is_of_block else _bounds(rows, keys, scores)
     by_batch, by_head = {}, {}
-    name = "_softcap" if scores.cap else "_window" if left < keys - 1 or right < rows - 1 else ""
+    text, binds = _text_for(q.device), (left < keys - 1, right < rows - 1)
+    name = "_softcap" if scores.cap else "_window" if any(binds) else ""
+    if name == "_window" and not binds[0] and not text and q.shape[-1] == 64:
+        name = "_causal"
     if scores.keys is not None:
         name, (first, last) = "_rows", scores.keys
         by_batch = {"firsts": _for_boxes(first.float().contiguous()), "lasts": _for_boxes(last.float().contiguous()), **_tiles_of(first, last, keys)}
     elif scores.slopes is not None:
         name, by_head = "_alibi", {"slope": (scores.slopes.float() * math.log2(math.e))[:, None].repeat(1, _ROWS)}
     numbers = {"left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
-    return _program(_TYPES[q.dtype], q.shape[-1], name), by_batch, by_head, numbers
+    return _program(text, _TYPES[q.dtype], q.shape[-1], name), by_batch, by_head, numbers
 
 
 def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):

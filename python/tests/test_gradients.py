@@ -1,6 +1,7 @@
 # fagen: gradients of attention by the package's programs, on the emulator, against autograd in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
+import functools
 import os
 
 import pytest
@@ -17,11 +18,11 @@ KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 FORWARD = {"f16": "fp16", "bf16": "bf16"}
 
 
-def _emulate(kernels, call):
+def _emulate(kernels, call, capability=90):
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
     for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), capability, ctypes.byref(call), error, 2048):
             raise fagen.Error(error.value.decode())
 
 
@@ -111,7 +112,7 @@ def test_against_autograd(calls, kind, head_dim, causal, heads, kv_heads, rows, 
     q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim, layout)
     with emulating(_lib.path("kernels", f"l4_{FORWARD[kind]}")):
         found = gradients(q, k, v, grad, causal=causal, layout=layout)
-    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{'_window' if causal else ''}"]
+    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{('_causal' if head_dim == 64 else '_window') if causal else ''}"]
     assert [t.stride() for t in found] == [t.stride() for t in (q, k, v)]
     assert_right(found, q, k, v, grad, causal, head_dim ** -0.5, layout)
 
@@ -165,7 +166,7 @@ def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, caus
     q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
     monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
     found = gradients(q, k, v, grad, causal=causal)
-    taken = [(of_q[2], of_k[2], name.endswith("window")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
+    taken = [(of_q[2], of_k[2], name.endswith("causal")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
     assert sorted(taken) == sorted(2 * blocks)
     assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd", parts=4)  # two blocks of rows, two heads of a group
     assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=causal)))
@@ -235,6 +236,29 @@ def by_programs(q, k, v, grad, scale, scores, **options):
     return _gradients.backward(grad, q, k, v, o.transpose(1, 2).to(q.dtype), lse.float(), scale, None, True, scores=scores, **options)
 
 
+@pytest.mark.parametrize("kind, head_dim, heads, kv_heads, rows, keys, window, cap", [
+    ("f16", 64, 4, 2, 70, 133, (-1, 0), 0.0),
+    ("bf16", 128, 2, 1, 33, 40, (-1, -1), 0.0),
+    ("f16", 80, 2, 2, 150, 60, (-1, 0), 0.0),
+    ("bf16", 128, 2, 2, 140, 270, (70, 5), 2.0),
+    ("f16", 256, 1, 1, 72, 66, (-1, 0), 0.0),
+])
+def test_gpus_without_wgmma(calls, monkeypatch, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
+    """Their programs are made of another text."""
+    monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
+    _torch_programs.set_emulator(functools.partial(_emulate, capability=86))
+    q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
+    found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(*window, cap))
+    assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]
+    assert_right(found, q, k, v, grad, False, head_dim ** -0.5, "bshd", window=window, cap=cap)
+
+
+def test_which_text_a_gpu_gets(monkeypatch):
+    for capability, text in (((7, 5), None), ((8, 0), "_sync"), ((8, 9), "_sync"), ((9, 0), ""), ((10, 0), "_sync"), ((12, 0), "_sync")):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, found=capability: found)
+        assert _gradients._text_for(torch.device("cuda", 0)) == text
+
+
 @pytest.mark.parametrize("kind, head_dim, rows, keys, causal", [
     ("f16", 96, 40, 133, True), ("bf16", 192, 70, 40, False), ("bf16", 192, 140, 70, True), ("f16", 256, 72, 66, True), ("f16", 72, 40, 30, True),
 ])
@@ -266,7 +290,7 @@ def test_windows(calls, rows, keys, window):
     q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
     found = by_programs(q, k, v, grad, 0.125, _forms.Scores(*window))
     assert_right(found, q, k, v, grad, False, 0.125, "bshd", window=window)
-    assert [name for name, *_ in calls] == ["backward_f16_d64" + ("" if window[0] == 1000 else "_window")]
+    assert [name for name, *_ in calls] == ["backward_f16_d64" + ("" if window[0] == 1000 else "_causal" if window[0] < 0 else "_window")]
 
 
 @pytest.mark.parametrize("head_dim, rows, keys, window, cap", [(64, 70, 133, (-1, 0), 1.5), (128, 133, 70, (20, 3), 3.0), (192, 40, 40, (-1, -1), 1.0)])
