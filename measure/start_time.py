@@ -43,7 +43,8 @@ def package():
 
 def ready_sets(kernels):
     with open(os.path.join(kernels, "ready.txt"), encoding="utf-8") as file:
-        return [os.path.join(kernels, line.split()[0]) for line in file if not line.startswith("#")]
+        names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#"))  # programs have a line each
+    return [os.path.join(kernels, name) for name in names]
 
 
 def compile_program(folder, directory):

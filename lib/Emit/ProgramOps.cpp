@@ -337,12 +337,18 @@ std::string ProgramOpEmitter::placedRows(const Operand &operand) const {
   return fmt::format("cta.params.{}, {}", matrix.tensor().param, offsetsOf(matrix));
 }
 
-/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
-std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
-  const Buffer &tensor = tensorOf(*operand.buffer);
+/// In elements, from a part to the next one.
+std::string ProgramOpEmitter::strideOfParts(const Buffer &tensor) const {
   std::string stride = "1LL";
   for (const Expr &size : llvm::drop_begin(tensor.shape))
     stride += " * " + asFactor(spelled(size));
+  return stride;
+}
+
+/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
+std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
+  const Buffer &tensor = tensorOf(*operand.buffer);
+  const std::string stride = strideOfParts(tensor);
   const std::string toNats = op.has(Attr::Factor) ? element(op, op.expr(Attr::Factor)) : "1.0f",
                     toExponents = op.has(Attr::Exponent) ? element(op, op.expr(Attr::Exponent)) : "1.0f";
   return fmt::format("Parts{{{}, {}, {}, {}}}", expression(tensor.shape.front()), toNats, toExponents, stride);
@@ -368,6 +374,19 @@ void ProgramOpEmitter::emitMerge(const Op &op) {
   for (const Operand *const rows : {&combine.parts(), &combine.o(), &combine.lse()})
     line(out, "{},", placedRows(*rows));
   line(out, "{}, {});", expression(firstRowOf(op)), expression(rowEndOf(op)));
+}
+
+void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
+  const Buffer &parts = tensorOf(*merge.parts().buffer);
+  line(out, "merge_parts<{}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), vectorBytes(),
+       expression(parts.shape.front()));
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  for (const Operand *const each : {&merge.parts(), &merge.sums()})
+    line(out, "RowsOfParts{{{}, {}}},", placedRows(*each), strideOfParts(tensorOf(*each->buffer)));
+  line(out, "{}, {},", placedRows(merge.o()), placedRows(merge.lse()));
+  line(out, "{} + ptx::warp_index() - {}, {});", expression(firstRowOf(*merge)), ofRole.firstWarp,
+       expression(Matrix(merge.o()).rows()));
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
@@ -573,6 +592,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
+  case OpKind::MergeParts:
+    return emitMergeParts(MergePartsOp(op)), true;
   case OpKind::PlanRows:
     return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:

@@ -58,7 +58,9 @@ private:
   void emitMerge(const ir::Op &op);
   std::string offsetsOf(const ir::Matrix &matrix) const;
   std::string placedRows(const ir::Operand &operand) const;
+  std::string strideOfParts(const ir::Buffer &tensor) const;
   std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
+  void emitMergeParts(ir::MergePartsOp<const ir::Op> merge);
   void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
   void emitBodyOf(const ir::Op &owner);

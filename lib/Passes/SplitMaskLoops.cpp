@@ -35,6 +35,8 @@
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile tile_of(seen, j)
 //
+// A mask that stands under a condition already is where the text wants it, and its loop stays as it is.
+//
 // Where only the elements of a tile tell, a launch before reads them (tiles/Classifier.h), and tiles are judged by what
 // it has found.
 
@@ -360,7 +362,9 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     const auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())
       continue;
-    if (const auto mask = findMask((*loop)->body); mask && !splitLoop(kernel, role, loop, *mask, context))
+    const auto mask = findMask((*loop)->body);
+    const bool isPlaced = mask && mask->when(); // the text says itself which tiles need it
+    if (mask && !isPlaced && !splitLoop(kernel, role, loop, *mask, context))
       return false;
   }
   kernel.phase = Phase::Split;

@@ -6,6 +6,7 @@ from ._kernels import KernelSet as KernelSet
 from ._kernels import compile as compile
 from ._kernels import load as load
 from ._kernels import ready as ready
+from ._mla import mla_decode as mla_decode
 from .errors import ArgumentError as ArgumentError
 from .errors import CompileError as CompileError
 from .errors import CudaError as CudaError

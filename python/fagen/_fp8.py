@@ -3,7 +3,6 @@
 """specs/fp8_products.fair.in is what runs. Nothing here waits for the GPU."""
 import functools
 import math
-import os
 
 import torch
 
@@ -19,15 +18,8 @@ _MOST_BATCH, _MOST_HEADS, _MOST_ROWS = 1 << 20, 4096, 1 << 24  # the program's s
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_set():
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "fp8_products") if machine_code and is_of_these else None
-    return _kernels.load(there if there and os.path.exists(there) else _lib.path("kernels", "fp8_products"))
-
-
-@functools.lru_cache(maxsize=None)
 def _program(kind, head_dim, causal):
-    return _torch_programs.program(_kernel_set(), f"fp8_{_RESULTS[kind]}_d{head_dim}{'_causal' if causal else ''}")
+    return _torch_programs.program(_kernels.ready_set("fp8_products"), f"fp8_{_RESULTS[kind]}_d{head_dim}{'_causal' if causal else ''}")
 
 
 def _is_there(device):

@@ -16,7 +16,7 @@ from operator import index
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
-from . import _arguments, _by_torch, _forms, _forms_by_torch, _fp8, _kernels, _lib, _operators, _sdpa, _stats, errors
+from . import _arguments, _by_torch, _forms, _forms_by_torch, _fp8, _gradients, _kernels, _lib, _operators, _sdpa, _stats, errors
 from ._operators import empty_lse as _empty_lse, ours as _ours
 
 _is_compiling, _is_traced = torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling
@@ -291,7 +291,7 @@ def _into(out, o):
     return o if out is None else out.copy_(o)
 
 
-def why_not_form(q, k, v, form, args, lse=False, kernels=None):
+def why_not_form(q, k, v, form, args, lse=False, kernels=None, bshd=True):
     """Why a form of these kernels cannot compute this; None where it can, as far as that is known without asking for a kernel.
 
     In a graph, which takes no other way once it runs, a kernel is asked for: by type, head dims and GPU.
@@ -299,7 +299,7 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
     tables = _tables_of(kernels)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
-        if _window_with_gradient(q, k, v, form, args, kernels) is None:
+        if not _has_gradient(q, k, v, form, args, bshd, kernels):
             return f"the form {form} has no gradient"
     why = _forms.lacks(tables, form, args)
     if why is None and _is_compiling():
@@ -362,15 +362,18 @@ def _programs_of(form, args, kernels):
     return _forms_by_torch.find((_kernels.ready() if kernels is None else kernels)._directories, form, tuple(args))
 
 
-def _window_with_gradient(q, k, v, form, args, kernels):
-    """(left, right) of a form whose gradient PyTorch's flash attention computes; None where it does not."""
-    if kernels is not None or _is_compiling() or not _by_torch.has_backward_of_window(q, k, v):
-        return None
-    return _forms.window_of(form, args)
+def _has_gradient(q, k, v, form, args, bshd, kernels):
+    """Whether our programs compute a form's gradient from O and LSE, or of windows PyTorch's flash attention does."""
+    if kernels is not None or _is_compiling():
+        return False
+    scores = _forms.scores_of(form, args)
+    return scores is not None and (_gradients.has_program(q, k, v, bshd, scores) or (
+        _forms.window_of(form, args) is not None and _by_torch.has_backward_of_window(q, k, v)))
 
 
 def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
-    """O and LSE by a kernel. The gradient is PyTorch's: of windows by its flash attention, else computed anew from the form's programs."""
+    """O and LSE by a kernel. The gradient is our programs', or PyTorch's: of windows by its flash attention, else computed anew from the
+    form's own programs."""
     if out is not None:
         raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
     programs = _programs_of(form, args, kernels)
@@ -382,7 +385,8 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
         return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=True, kernels=kernels)
 
     attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
-    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, _window_with_gradient(q, k, v, form, args, kernels))
+    by_programs = form if _has_gradient(q, k, v, form, args, bshd, kernels) else None
+    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, by_programs)
     return o, sums if lse else None
 
 
