@@ -184,9 +184,8 @@ fagen::Variant Variant::lowerable() const {
 }
 
 uint64_t Variant::sharedBytes() const {
-  fagen::Variant made = lowerable();
-  Lowering().measure(&made);
-  return made.schedule.shared.total;
+  const fagen::Variant made = lowerable();
+  return Lowering().measure(&made).front().shared.total;
 }
 
 //===-- Warps

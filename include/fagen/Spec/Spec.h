@@ -87,10 +87,7 @@ struct Schedule {
   unsigned rowWarps = 1; ///< warps side by side over query rows
   unsigned keyWarps = 1; ///< warps side by side over keys of one tile; they merge at the end
 
-  // Found by lowering (fagen/Lower/Lower.h), which tries what is the best as long as it fits.
-  unsigned querySlots = 1; ///< 2: the next Q comes while this one is used; results leave through the slot that was read
-  unsigned stagedColumns = 0; ///< columns of O that leave through shared memory at once; 0: each thread stores its own
-  bool isQueryOverRing = false; ///< Q lies over K and V while it is on its way to registers
+  // What a SharedMeter answered to the checks (noteMeasures).
   SharedMemory shared;
   RegisterFigures figures;
 };

@@ -139,8 +139,9 @@ def test_gradients(form):
                                                 (700, 512, (0, -1))])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_gradients_of_windows_by_flash_attention(monkeypatch, dtype, rows, keys, window):
-    """Of flash_attn_func: rows that see no key among them. PyTorch's flash attention is asked, once."""
-    from fagen import _by_torch, flash_attn
+    """Of flash_attn_func, where no program computes them: rows that see no key among them. PyTorch's flash attention is asked, once."""
+    from fagen import _by_torch, _gradients, flash_attn
+    monkeypatch.setattr(_gradients, "has_program", lambda *_: False)
     monkeypatch.setattr(flash_attn, "fallback", "error")
     asked, backward = [], _by_torch.backward_of_window
     monkeypatch.setattr(_by_torch, "backward_of_window", lambda *call: asked.append(call) or backward(*call))
