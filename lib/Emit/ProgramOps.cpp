@@ -325,10 +325,11 @@ bool ProgramOpEmitter::emitKeptRows(const Op &op) {
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Matrix matrix(store.dst());
-  if (storesVectors(op))
-    return line(out, "store_rows<{}>({}, {}, {}, {} + warp_row(), {});", vectorBytes(),
-                address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))), rowStrideOf(matrix),
-                operand(store.o()), expression(firstRowOf(op)), expression(matrix.rows()));
+  if (storesVectors(op)) // the stride is taken by reference: no constant's name by itself
+    return line(out, "store_rows<{}>({}, {}{}, {}, {} + warp_row(), {});", vectorBytes(),
+                address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
+                matrix.tensor().isStrided ? "" : "1LL * ", rowStrideOf(matrix), operand(store.o()),
+                expression(firstRowOf(op)), expression(matrix.rows()));
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
        expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
        expression(matrix.columns()));
