@@ -3,9 +3,11 @@
 function(fagen_gradients folder variable)
   set(texts ${PROJECT_SOURCE_DIR}/specs)
   set(files "")
-  foreach(kind IN ITEMS none window softcap alibi rows)
+  foreach(kind IN ITEMS none causal window softcap alibi rows)
     set(head_dims 64 96 128 192 256)
-    if(kind MATCHES "alibi|rows")
+    if(kind STREQUAL causal) # of 128 rows in registers a window's left bound costs some 6 % of a causal mask's time
+      set(head_dims 64)
+    elseif(kind MATCHES "alibi|rows")
       set(head_dims 64 128)
     endif()
     foreach(HEAD_DIM IN LISTS head_dims)
@@ -18,7 +20,7 @@ function(fagen_gradients folder variable)
         file(READ ${folder}/keys/${NAME}.fair KEYS)
         configure_file(${texts}/backward.fair.in ${folder}/${NAME}.fair @ONLY)
         list(APPEND files ${folder}/${NAME}.fair)
-        if(NOT kind MATCHES "alibi|rows")
+        if(NOT kind MATCHES "causal|alibi|rows")
           _fagen_gradients_by_sync(${folder} ${TYPE} ${HEAD_DIM} ${kind} sm_80)
           list(APPEND files ${by_sync})
           if(HEAD_DIM GREATER 96)
@@ -71,7 +73,13 @@ macro(_fagen_gradients_scores kind)
   string(CONCAT KEYS_OF_ROWS
     "    let begin = min(max(floor_div(m * kRows + (SKV - SQ) - left, kTileKeys), 0), all) * kMasked\n"
     "    let end = min(max(floor_div(m * kRows + (kRows - 1) + (SKV - SQ) + right, kTileKeys) + 1, all * (1 - kMasked)), all)\n")
-  if("${kind}" STREQUAL softcap)
+  if("${kind}" STREQUAL causal)
+    string(CONCAT ROWS_OF_KEYS
+      "    let first = min(max(floor_div(n * kTileKeys - (SKV - SQ) - right, kRows), 0) * floor_div(kRows, kTileRows), all)\n"
+      "    let end = all\n")
+    set(MASKED_TILES "    let masked = min(max(ceil_div(n * kTileKeys + (kTileKeys - 1) - (SKV - SQ) - right, kTileRows) - first, 0), tiles)\n")
+    set(MASK "        map %s {value = q <= k + (SKV - SQ) + right ? %s : -inf, row = n * kTileKeys, key = ${row}, when = j % max(tiles, 1) < masked}\n")
+  elseif("${kind}" STREQUAL softcap)
     # s holds the tangent, then P times its derivative.
     set(PARAMS "    param scale_of_tanh : f32\n")
     set(FRAGMENTS "    fragment %p : f32[16 x kTileRows]\n")

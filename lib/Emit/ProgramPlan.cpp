@@ -141,7 +141,8 @@ private:
           if (!isByAddress(op))
             return;
           const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
-          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile;
+          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile ||
+                                   (op.kind == OpKind::Store && storesVectors(op));
           for (const Operand *const global : globalOperandsOf(op))
             if (tensorOf(*global->buffer).param == tensor.param)
               most = std::max(most, isByVectors                        ? vector

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from . import _arguments, _by_torch, _kernels, _lib, _stats, _torch_programs, errors
+from . import _arguments, _by_torch, _kernels, _stats, _torch_programs, errors
 from ._gradients import _for_boxes
 
 E4M3 = torch.float8_e4m3fn

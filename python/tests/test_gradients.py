@@ -112,7 +112,7 @@ def test_against_autograd(calls, kind, head_dim, causal, heads, kv_heads, rows, 
     q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim, layout)
     with emulating(_lib.path("kernels", f"l4_{FORWARD[kind]}")):
         found = gradients(q, k, v, grad, causal=causal, layout=layout)
-    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{'_window' if causal else ''}"]
+    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{('_causal' if head_dim == 64 else '_window') if causal else ''}"]
     assert [t.stride() for t in found] == [t.stride() for t in (q, k, v)]
     assert_right(found, q, k, v, grad, causal, head_dim ** -0.5, layout)
 
@@ -166,7 +166,7 @@ def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, caus
     q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
     monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
     found = gradients(q, k, v, grad, causal=causal)
-    taken = [(of_q[2], of_k[2], name.endswith("window")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
+    taken = [(of_q[2], of_k[2], name.endswith("causal")) for name, of_q, of_k in calls for _ in range(of_q[1])]  # of each head
     assert sorted(taken) == sorted(2 * blocks)
     assert_right(found, q, k, v, grad, causal, 64 ** -0.5, "bshd", parts=4)  # two blocks of rows, two heads of a group
     assert all(torch.equal(a, b) for a, b in zip(found, gradients(q, k, v, grad, causal=causal)))
@@ -291,7 +291,7 @@ def test_windows(calls, rows, keys, window):
     q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
     found = by_programs(q, k, v, grad, 0.125, _forms.Scores(*window))
     assert_right(found, q, k, v, grad, False, 0.125, "bshd", window=window)
-    assert [name for name, *_ in calls] == ["backward_f16_d64" + ("" if window[0] == 1000 else "_window")]
+    assert [name for name, *_ in calls] == ["backward_f16_d64" + ("" if window[0] == 1000 else "_causal" if window[0] < 0 else "_window")]
 
 
 @pytest.mark.parametrize("head_dim, rows, keys, window, cap", [(64, 70, 133, (-1, 0), 1.5), (128, 133, 70, (20, 3), 3.0), (192, 40, 40, (-1, -1), 1.0)])
