@@ -147,6 +147,11 @@ void SteeringChoices::enumerate(unsigned next) {
 /// See the head of Timeline.h.
 void SteeringChoices::enumerateTurns() {
   enumerateTurns({});
+  if (steering.empty()) { // turns are alike: rings go around over as many of them
+    for (int64_t turns = 1; turns <= limit; ++turns)
+      enumerateTurns(llvm::SmallVector<int64_t, 32>(turns, 0));
+    return;
+  }
   enumerateTurns({limit});
   if (extent == Extent::Short)
     return;
@@ -167,7 +172,7 @@ void SteeringChoices::enumerateTurn(llvm::ArrayRef<int64_t> most, unsigned next)
   if (turnValues.size() == most.size())
     return choose();
   if (next == steering.size()) {
-    const bool isBetween = most.size() == 3 && turnValues.size() == 1;
+    const bool isBetween = most.size() == 3 && turnValues.size() == 1 && !steering.empty();
     if (isBetween && llvm::all_of(chosen, [&](int64_t value) { return value < most[1]; }))
       return; // tried between longer turns
     turnValues.push_back(chosen);

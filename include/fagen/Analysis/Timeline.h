@@ -19,7 +19,8 @@
 // within a turn, or over turns of which those in the middle are shorter than S. With m steps in the middle they lie in
 // the last S - m steps before and the first S - m after. What is filled once a turn has, over longer turns, all
 // between that it has over shorter ones. So are tried: single turns of up to 4 S + 2 steps, two of up to S steps, and,
-// for each m below S, three of which the second has m steps and the others up to S - m.
+// for each m below S, three of which the second has m steps and the others up to S - m. Where no let steers, all turns
+// are alike, and rings go around over turns: then up to 4 S + 2 turns are tried.
 //
 // Lets that name `group_row` have a value for each group of four warps, so a role that uses them has a timeline for
 // each group. What the lets' expressions say of their differences keeps the combinations few.
