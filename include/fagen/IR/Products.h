@@ -20,6 +20,7 @@ struct Product {
   bool accumulates = false; ///< adds to what acc holds
   bool sumsInF16 = false;
   bool isAsynchronous = false;
+  unsigned first = 0; ///< column of b from which on acc has them
 
   bool takesLeftTransposed() const { return form == MmaForm::Atb; }
   bool takesRightTransposed() const { return form == MmaForm::Abt; }
