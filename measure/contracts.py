@@ -13,11 +13,13 @@ For each set and GPU, from evidence/ alone:
   inputs      by the rows' schedules: with a running maximum any finite scores; accum = f16 rounds them to half precision
 """
 import argparse
-import glob
+import functools
 import json
 import os
 import re
 import sys
+
+from evidence_files import EvidenceFiles
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GPUS = (("H200", 90, "NVIDIA H200"), ("H100", 90, "NVIDIA H100"), ("A100", 80, "A100"), ("A10, RTX 30", 86, "A10"), ("L4, RTX 40", 89, "L4"))
@@ -31,12 +33,13 @@ def read(path):
         return json.load(file)
 
 
+@functools.lru_cache(maxsize=1)
 def files():
-    """(content, GPU, commit) of each JSON file of evidence."""
-    for path in sorted(glob.glob(os.path.join(ROOT, "evidence", "**", "*.json"), recursive=True)):
-        content = read(path)
-        if isinstance(content, dict):
-            yield content, (content.get("machine") or {}).get("gpu") or "", (content.get("notes") or {}).get("commit") or "no commit"
+    """(content, GPU, commit) of each JSON object of evidence."""
+    kept = EvidenceFiles(ROOT)
+    contents = filter(None, (kept.object_of(name.removesuffix(".xz")) for name in kept.names))
+    return [(content, (content.get("machine") or {}).get("gpu") or "", (content.get("notes") or {}).get("commit") or "no commit")
+            for content in contents]
 
 
 def rows_of(content, kind):

@@ -1,9 +1,8 @@
 # fagen: where raw results are kept: in evidence/ as they are, compressed there, or in the history.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A result NAME under evidence/ is kept in one of these ways:
-  NAME                  a small file, raw, or a summary that names its raw file: `raw` has `sha256`, `bytes`, and `commit`
-                        where the raw file is in the history alone;
-  NAME.xz               the raw file, compressed; NAME is its summary where there is one;
+  NAME                  the raw file, or the summary of one that is in the history alone: `raw` has `sha256`, `bytes`, `commit`;
+  NAME.xz               the raw file, compressed; who reads NAME takes its summary, which is made when it is asked for;
   history.json          names of files that left the tree, and the commit that has them."""
 import hashlib
 import json
@@ -11,9 +10,25 @@ import lzma
 import os
 import subprocess
 
+from summary import summary
+
 
 class NotKept(Exception):
     pass
+
+
+def object_of(path):
+    """The JSON object at that path, compressed or not: as its file has it, no summary."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    with lzma.open(f"{path}.xz") as file:
+        return json.load(file)
+
+
+def summary_of(path):
+    """The summary of the result at that path, compressed or not (measure/summary.py)."""
+    return summary(object_of(path))
 
 
 class EvidenceFiles:
@@ -30,12 +45,10 @@ class EvidenceFiles:
             return file.read()
 
     def object_of(self, name):
-        """The JSON object of that file, compressed or not, or None."""
-        if name.endswith(".xz"):
-            name, text = name.removesuffix(".xz"), lzma.decompress(self.bytes_of(name))
-        else:
-            text = self.bytes_of(name) if name in self.names else b""
-        data = json.loads(text) if text and name.endswith(".json") else None
+        """The JSON object NAME, compressed or not, or None."""
+        if not name.endswith(".json") or not {name, name + ".xz"} & set(self.names):
+            return None
+        data = object_of(os.path.join(self.folder, name))
         return data if isinstance(data, dict) else None
 
     def from_history(self, commit, name):
@@ -71,7 +84,7 @@ class EvidenceFiles:
             if name in self.history["files"]:
                 yield name, f"history, {self.history['commit']}"
             elif name + ".xz" in self.names:
-                yield name, "compressed" + (", with a summary" if name in self.names else "")
+                yield name, "compressed"
             else:
                 kept = (self.object_of(name) or {}).get("raw")
                 yield name, f"a summary; raw in the history, {kept['commit']}" if isinstance(kept, dict) else "as it is"

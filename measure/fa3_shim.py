@@ -6,7 +6,10 @@ import inspect
 import sys
 import types
 
-import flash_attn_interface
+try:
+    import flash_attn_interface
+except ImportError:
+    import fa3_fwd_interface as flash_attn_interface  # the wheel fa3-fwd: the forward pass alone
 
 
 def _flash_attn_forward(q, k, v, dropout_p, softmax_scale, causal, window_size_left, window_size_right, softcap, alibi_slopes, return_softmax):

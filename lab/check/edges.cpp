@@ -74,6 +74,7 @@ constexpr Edge kEdges[] = {
     {{0, 0, 1}, false, {0, 1, -1}, {{0, 0, 1}, {0, 0, 1}}},
 };
 
+constexpr size_t kOneColumn = 21; ///< from this number on the first extent of a tensor is the number, and others are 1
 constexpr size_t kConstant = 100; ///< from this number on a tensor that ascends has the edge's size everywhere
 
 /// For forms with tensors of integers alone. What is odd or even of a number says how their rules are made.
@@ -95,6 +96,10 @@ constexpr struct {
     {{{2, 0, 0}, false, {0, 2, 6}, {{0, 0, 1}, {0, 0, 2}}}, 12},
     {{{2, 0, 0}, false, {0, 2, 6}, {{0, 0, 1}, {0, 0, 2}}}, 14},
     {{{1, 0, 1}, false, {0, 2, -1}, {{0, 0, 0}, {0, 1, 8}}}, kConstant},
+    // Tiles of rows as long as two of keys: documents of both together.
+    {{{1, 0, 0}, true, {0, 4, 1}, {{1, 1, 0}, {0, 0, 1}}}, 7},
+    {{{1, 0, 1}, true, {0, 2, 0}, {{0, 0, 3}, {0, 0, 1}}}, 23},
+    {{{2, 0, 0}, true, {0, 0, -2}, {{2, 0, -1}, {0, 0, 1}}}, 11},
     // One key.
     {{{1, 0, 1}, false, {-1, 0, 0}, {{0, 0, 0}, {0, 0, 1}}}, 2},
 };
@@ -102,12 +107,28 @@ constexpr struct {
 /// For forms without them. Keys of five and six tiles: CTAs that share them have some tiles each, the first keys and a
 /// window among those of one, and steps before the last ones are not all.
 constexpr Edge kLongEdges[] = {
-    {{2, 0, 0}, true, {0, 4, 1}, {{1, 2, 0}, {0, 0, 2}}},     {{1, 0, 1}, true, {1, 3, 2}, {{0, 3, -1}, {0, 0, 3}}},
-    {{2, 0, -1}, true, {1, 4, 0}, {{0, 1, 6}, {0, 1, 6}}},    {{1, 0, 0}, true, {0, 4, 2}, {{0, 2, 6}, {0, 0, 1}}},
-    {{2, 0, 0}, true, {0, 3, 2}, {{0, 0, 1}, {0, 3, -2}}},    {{2, 0, 1}, true, {0, 4, -1}, {{0, 0, 2}, {0, 3, -1}}},
-    {{3, 0, -4}, true, {1, 3, -2}, {{0, 1, -2}, {0, 3, 16}}}, {{3, 0, -1}, true, {1, 4, 2}, {{0, 1, 1}, {0, 1, 1}}},
-    {{2, 0, 0}, true, {1, 4, 1}, {{0, 3, -6}, {0, 0, 1}}},    {{2, 0, -5}, true, {1, 3, 2}, {{0, 2, 14}, {0, 0, 1}}},
+    {{2, 0, 0}, true, {0, 4, 1}, {{1, 2, 0}, {0, 0, 2}}},
+    {{1, 0, 1}, true, {1, 3, 2}, {{0, 3, -1}, {0, 0, 3}}},
+    {{2, 0, -1}, true, {1, 4, 0}, {{0, 1, 6}, {0, 1, 6}}},
+    {{1, 0, 0}, true, {0, 4, 2}, {{0, 2, 6}, {0, 0, 1}}},
+    {{2, 0, 0}, true, {0, 3, 2}, {{0, 0, 1}, {0, 3, -2}}},
+    {{2, 0, 1}, true, {0, 4, -1}, {{0, 0, 2}, {0, 3, -1}}},
+    {{3, 0, -4}, true, {1, 3, -2}, {{0, 1, -2}, {0, 3, 16}}},
+    {{3, 0, -1}, true, {1, 4, 2}, {{0, 1, 1}, {0, 1, 1}}},
+    {{2, 0, 0}, true, {1, 4, 1}, {{0, 3, -6}, {0, 0, 1}}},
+    {{2, 0, -5}, true, {1, 3, 2}, {{0, 2, 14}, {0, 0, 1}}},
     {{1, 0, 1}, true, {1, 4, 1}, {{0, 2, 15}, {0, 0, 3}}},
+    // Tiles of rows as long as two of keys: a window of two such tiles, a little less or more.
+    {{1, 0, 1}, true, {0, 2, -1}, {{1, 1, 2}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 0, -1}, {{1, 1, 0}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 0, -1}, {{2, 0, -9}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 3, -1}, {{2, 0, -1}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 4, 1}, {{2, 1, -2}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 1, 2}, {{2, 1, 2}, {0, 0, 1}}},
+    {{1, 0, 1}, true, {0, 2, -1}, {{1, 1, 0}, {0, 0, 1}}},
+    {{2, 0, 0}, true, {0, 6, 2}, {{2, 1, -10}, {0, 0, 1}}},
+    {{2, 0, 17}, true, {0, 3, -2}, {{2, 1, -9}, {0, 0, 1}}},
+    {{2, 0, -20}, true, {0, 5, 1}, {{2, 1, -6}, {0, 0, 1}}},
 };
 
 class EdgeProblems {
@@ -120,17 +141,17 @@ public:
     c.shape.batch = countOf(FAGEN_VAR_BATCH);
     c.shape.kvHeads = countOf(FAGEN_VAR_KV_HEADS);
     c.shape.heads = group > 1 ? group * c.shape.kvHeads : countOf(FAGEN_VAR_HEADS) * c.shape.kvHeads;
-    c.shape.seqQ = count(edge.queries);
+    c.shape.seqQ = std::max<int64_t>(1, count(edge.queries)); // tiles of one row are smaller than what some have less
     const int64_t before = edge.isOfLastRow ? (rows + keys - 1) / keys * keys - rows : 0;
     c.shape.seqKv = std::max<int64_t>(1, c.shape.seqQ + before + count(edge.place));
-    size_t index = 0;
+    size_t index = 0, extent = 0;
     for (const FormParam &param : form.params) {
       if (param.isTensor() || param.isReal() || param.bound)
         continue;
       if (!isExtent(form, param))
         c.numbers[param.name] = within(param, count(edge.sizes[index++ % 2]));
       else if (isExact(number))
-        c.numbers[param.name] = within(param, int64_t(number % 3));
+        c.numbers[param.name] = within(param, int64_t(number < kOneColumn ? number % 3 : extent++ ? 1 : number));
     }
     size_t tensor = 0;
     for (const FormParam &param : form.params)

@@ -7,7 +7,7 @@
 
 namespace fagen::lab {
 
-/// Some fifty small problems of `base`, whose dtype, form and head dimensions they have, or half of them where the
+/// Some sixty small problems of `base`, whose dtype, form and head dimensions they have, or some forty where the
 /// form takes tensors of integers; with three batches or heads where it takes an integer for each, and two where it
 /// takes more than one for each. Tiles are of `rows` query rows by `keys` keys; where one has the rows of several
 /// heads, these are `group` for each K/V head, else 1.
@@ -21,7 +21,9 @@ namespace fagen::lab {
 ///  - integers of a tensor by batch or head go up by a little less than a key tile, or are at edges of tiles; those by
 ///  query or key are the same in runs or blocks one key longer than a tile or two, and begin below 0; those of another
 ///  batch are as in the first one, some keys earlier or later;
-///  - maps are of a few blocks, fewer than there are;
+///  - maps are of a few blocks, fewer than there are, one of them of one column;
+///  - of forms without tensors windows are also about as long as two tiles of rows, which a tile of two key tiles' rows
+///  needs;
 ///  - rows lie before the first key by more than a key tile;
 ///  - lengths are those of one to three tiles of rows, alone or with one row of the next.
 /// Which param is a window nobody asks: each takes each place in turn, within its range. So do tensors.

@@ -70,6 +70,7 @@ Case explainedCase(const std::vector<std::unique_ptr<KernelSet>> &sets, const st
                                                         : mask);
   Case problem;
   problem.dtype = written.dtype;
+  problem.kv = written.kv;
   problem.mask = choice.mask;
   return timedCase(written.shape, problem, choice.form, parseNumbers(numbers), 1);
 }

@@ -115,9 +115,10 @@ private:
 
   /// What other roles will read, by position.
   void handOver(const Event &event, const TileCode &code, const Place &place) {
-    for (const auto &[operand, position] : llvm::zip(code.operands, event.positions)) {
+    for (const auto &[number, operand] : llvm::enumerate(code.operands)) {
       if (!operand.writes || !operand.isHanded)
         continue;
+      const int64_t position = event.positionOf(number);
       Content &content = handed[{operand.firstSlot, position}];
       const bool isRing = operand.buffer->isRing, isCopy = event.op->kind == OpKind::CopyIssue;
       if (content.by && isCopy && isRing)
@@ -138,11 +139,11 @@ private:
     const llvm::MutableArrayRef<Place> read = llvm::MutableArrayRef(places).take_front(code.operands.size());
     for (unsigned i = 0; i < code.operands.size(); ++i)
       if (code.operands[i].reads)
-        read[i] = this->read(op, code.operands[i], event.positions[i]);
+        read[i] = this->read(op, code.operands[i], event.positionOf(i));
     const Place made = makePlace(op, read, place);
     for (unsigned i = 0; i < code.operands.size(); ++i)
       if (code.operands[i].writes)
-        write(op, code.operands[i], event.positions[i], made, place, code.isForSteps);
+        write(op, code.operands[i], event.positionOf(i), made, place, code.isForSteps);
     if (const std::optional<ir::Product> product = asProduct(op))
       sumUp(op, code.operands[0], event.positions[0], summedOf(*product, read[2]));
   }

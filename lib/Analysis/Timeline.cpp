@@ -8,11 +8,11 @@
 #include "ExprCode.h"
 #include "SteeringChoices.h"
 #include "fagen/IR/Steering.h"
+#include "fagen/Support/HashOfList.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstdint>
-#include <map>
 #include <set>
 
 using namespace fagen;
@@ -49,19 +49,13 @@ static size_t hashOf(const Timeline &timeline) {
   return hash;
 }
 
-const Timeline *TimelinePool::keep(Timeline &timeline) {
-  std::vector<std::unique_ptr<const Timeline>> &alike = byHash[hashOf(timeline)];
+const Timeline *TimelinePool::keep(const Timeline &timeline) {
+  llvm::SmallVector<std::unique_ptr<const Timeline>, 1> &alike = byHash[hashOf(timeline)];
   for (const std::unique_ptr<const Timeline> &other : alike)
     if (other->firstWarp == timeline.firstWarp && other->length == timeline.length &&
         other->turnBegins == timeline.turnBegins && other->events == timeline.events)
       return other.get();
-  auto kept = std::make_unique<Timeline>(std::move(timeline));
-  timeline = Timeline();
-  timeline.role = kept->role;
-  timeline.firstWarp = kept->firstWarp;
-  timeline.warps = kept->warps;
-  timeline.events.reserve(kept->events.size());
-  return alike.emplace_back(std::move(kept)).get();
+  return alike.emplace_back(std::make_unique<Timeline>(timeline)).get(); // without room to grow
 }
 
 namespace {
@@ -180,7 +174,9 @@ private:
       unrollNow();
       return timeline();
     }
-    llvm::SmallVector<const Timeline *, 4> &kept = known[{timeline().role, choices.valuesOf(current)}];
+    SteeringChoices::Values key = choices.valuesOf(current);
+    key.push_back(timeline().role);
+    llvm::SmallVector<const Timeline *, 4> &kept = known[std::move(key)];
     const auto *mine =
         llvm::find_if(kept, [&](const Timeline *other) { return other->firstWarp == timeline().firstWarp; });
     if (mine != kept.end())
@@ -285,8 +281,10 @@ private:
   }
 
   void place(Event &event, const OpCode &code) {
-    for (unsigned i = 0; i < code.positions.size(); ++i) {
-      const std::optional<int64_t> position = code.positions[i] ? evaluate(code.positions[i]) : 0;
+    for (unsigned i = 0; i < std::min<size_t>(code.positions.size(), kMostPlaced); ++i) {
+      if (!code.positions[i])
+        continue;
+      const std::optional<int64_t> position = evaluate(code.positions[i]);
       if (!position)
         problem = "position " + event.op->operands[i].position.str() + " of " + points().nameOf(event.op) +
                   " is not determined by lets, loop variables and constants";
@@ -331,7 +329,9 @@ private:
     if (hasGroups[role] || !pool)
       return unroll(loop.body, body);
     hasSufficed = false; // so that no turn depends on the one before, or what comes after on how it was made
-    Turn &known = turns[{role, body, *values[code.variable], *values[code.carry], choices.valuesOf(current, turn)}];
+    SteeringChoices::Values key = choices.valuesOf(current, turn);
+    key.append({role, body, *values[code.variable], *values[code.carry]});
+    Turn &known = turns[std::move(key)];
     if (known.length != 0) {
       events.insert(events.end(), known.events.begin(), known.events.end());
       course.insert(course.end(), known.course.begin(), known.course.end());
@@ -393,8 +393,8 @@ private:
   std::vector<std::vector<OpCode>> codes; ///< by role and point
   std::vector<Timeline> timelines;
   SteeringChoices choices;
-  /// By role and the values that steer them: one for each group of warps.
-  std::map<std::pair<unsigned, SteeringChoices::Values>, llvm::SmallVector<const Timeline *, 4>> known;
+  /// By the role's number and the values that steer it: one for each group of warps.
+  std::unordered_map<SteeringChoices::Values, llvm::SmallVector<const Timeline *, 4>, HashOfList> known;
   unsigned current = 0, role = 0; ///< what is being unrolled
   bool hasSufficed = false;       ///< the last event did
   unsigned now = 0;               ///< the event of the op that is being unrolled, or the one after it
@@ -403,8 +403,8 @@ private:
     std::vector<int64_t> course;
     unsigned length = 0; ///< 0: not unrolled so far
   };
-  /// By role, loop, turn, carried value and what steers it.
-  std::map<std::tuple<unsigned, unsigned, int64_t, int64_t, SteeringChoices::Values>, Turn> turns;
+  /// By what steers it, role, loop, turn and carried value.
+  std::unordered_map<SteeringChoices::Values, Turn, HashOfList> turns;
   std::vector<bool> hasGroups;                                 ///< by role: of cp_async copies
   std::vector<int64_t> course;                                 ///< of the timeline that is being unrolled
   std::set<std::pair<unsigned, std::vector<int64_t>>> courses; ///< by role

@@ -5,6 +5,7 @@
 
 #include "Ledger.h"
 
+#include "fagen/IR/Names.h"
 #include "fagen/IR/Products.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -16,14 +17,6 @@ using namespace fagen::ir;
 
 llvm::StringRef fagen::spellType(ElementType type) {
   switch (type) {
-  case ElementType::F16:
-    return "f16";
-  case ElementType::BF16:
-    return "bf16";
-  case ElementType::E4M3:
-    return "e4m3";
-  case ElementType::E5M2:
-    return "e5m2";
   case ElementType::F32:
     return "float";
   case ElementType::U32:
@@ -33,10 +26,9 @@ llvm::StringRef fagen::spellType(ElementType type) {
     return "int";
   case ElementType::U8:
     return "unsigned char";
-  case ElementType::Bit:
-    return "bit";
+  default: // as the device library calls them
+    return toString(type);
   }
-  return {};
 }
 
 LayoutText fagen::layoutText(Layout layout) {
@@ -52,10 +44,6 @@ LayoutText fagen::layoutText(Layout layout) {
 }
 
 KernelText KernelEmitter::run() {
-  for (const Role &role : kernel.roles)
-    forEachComposition(role.body, [&](const Composition &composition) {
-      text.registers.insert(composition.registers.begin(), composition.registers.end());
-    });
   emitHead();
   emitIncludes();
   line(out, "namespace fagen::generated {{\n\nusing namespace fagen::device;\n\nnamespace {{\n\nusing Element = {};\n",
@@ -166,7 +154,8 @@ static bool callsFunctions(const Expr &expr) {
          llvm::any_of(expr.operands(), callsFunctions);
 }
 
-void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &headers) {
+void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &headers,
+                            llvm::DenseSet<const Buffer *> *registers) {
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   headers.insert({"ptx/barrier.h", "tile/fragment.h", "tile/integer.h", "tile/shared_tile.h"});
   headers.insert(family.headers.begin(), family.headers.end());
@@ -180,6 +169,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
     look(let.value);
   for (const Role &role : kernel.roles) {
     forEachComposition(role.body, [&](const Composition &composition) {
+      if (registers)
+        registers->insert(composition.registers.begin(), composition.registers.end());
       if (composition.settling)
         headers.insert("ops/settle.h");
       else if (composition.isSingle() && isOfElements(*composition.subject))
@@ -207,7 +198,7 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
 
 void KernelEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers;
-  addHeadersOfOps(kernel, headers);
+  addHeadersOfOps(kernel, headers, &text.registers);
   headers.insert({load ? "ops/pipeline.h" : "ops/copy.h", "tile/cta.h"});
   if (load && !mmaFamily(kernel.backend).isAsynchronous) // whose own headers have them
     headers.insert({"ptx/warpgroup.h", "tile/operand.h"});

@@ -52,8 +52,9 @@ const ir::Op *findBeyondOneThread(const ir::Role &load);
 /// Comments: what lies where in shared memory, who runs what, and what orders them.
 void emitMap(IndentedStream &out, const ir::Kernel &kernel);
 
-/// What the device library has of what the kernel's ops become, by header.
-void addHeadersOfOps(const ir::Kernel &kernel, std::set<llvm::StringRef> &headers);
+/// What the device library has of what the kernel's ops become, by header; and the fragments that the text names.
+void addHeadersOfOps(const ir::Kernel &kernel, std::set<llvm::StringRef> &headers,
+                     llvm::DenseSet<const ir::Buffer *> *registers = nullptr);
 void emitIncludes(IndentedStream &out, const std::set<llvm::StringRef> &headers);
 
 /// Gives the text, at `begin`, the constants that it names from there to `end`.

@@ -103,18 +103,8 @@ std::string KernelEmitter::letValue(const Expr &value) const {
   const Expr called = spellCalls(kernel, divisors, reals, "", [&](const Expr &operand) { return letValue(operand); });
   return spellRunValues(called,
                         [](RunScope scope) -> llvm::StringRef {
-                          switch (scope) {
-                          case RunScope::Launch:
-                            return "params";
-                          case RunScope::Tile:
-                          case RunScope::Split:
-                            return "place";
-                          case RunScope::Cta:
-                          case RunScope::Group:
-                          case RunScope::Element:
-                            return "";
-                          }
-                          return "";
+                          const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
+                          return scope == RunScope::Launch ? "params" : isOfTile ? "place" : "";
                         })
       .str();
 }

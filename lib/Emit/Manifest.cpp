@@ -237,7 +237,7 @@ json::Object fagen::rowOf(const VariantPlan &plan, unsigned order) {
   for (auto &[key, value] : json::Object{{"variant", variant.name},
                                          {"target", target.name},
                                          {"sm", target.sm},
-                                         {"first_sm", target.firstSm},
+                                         {"first_sm", plan.recipe ? target.firstSm : firstSmOf(variant)},
                                          {"last_sm", target.lastSm},
                                          {"exact", target.exact},
                                          {"dispatch", dispatchWord(variant)},

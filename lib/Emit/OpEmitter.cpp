@@ -130,19 +130,11 @@ std::string OpEmitter::expression(const Expr &expr) const {
   const Expr called =
       spellCalls(kernel, divisors, expr, "cta.", [&](const Expr &operand) { return expression(operand); });
   const Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
-    switch (scope) {
-    case RunScope::Launch:
-      return "cta.params";
-    case RunScope::Tile:
-    case RunScope::Split:
-      return inEpilogue ? "place" : "cta";
-    case RunScope::Group:
-      return "cta";
-    case RunScope::Cta:
-    case RunScope::Element:
-      return "";
-    }
-    return "";
+    const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
+    return scope == RunScope::Launch              ? "cta.params"
+           : isOfTile && inEpilogue               ? "place"
+           : isOfTile || scope == RunScope::Group ? "cta"
+                                                  : "";
   });
   return spelled.rewritten([&](const Expr &node) { return memberOfCta(node); }).str();
 }
@@ -343,7 +335,7 @@ void OpEmitter::emitConvert(const Op &op) {
   if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
-    line(out, "convert({}, {});", p, s);
+    line(out, "convert{}({}, {});", convert.p().buffer->isPaired ? "_paired" : "", p, s);
 }
 
 /// Whether it holds others, or all that it names are registers.

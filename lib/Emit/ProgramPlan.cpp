@@ -6,6 +6,9 @@
 #include "fagen/Emit/Emittable.h"
 
 #include "ProgramParams.h"
+#include "splits/SizeProgram.h"
+
+#include "fagen/Emit/Manifest.h"
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/GridQueries.h"
@@ -29,29 +32,6 @@ using llvm::json::Value;
 /// Bytes of the widest access to a part's row (ops/combine.h).
 static constexpr unsigned kVectorOfParts = 16;
 
-static llvm::StringRef wordOf(ExprKind kind) {
-  switch (kind) {
-  case ExprKind::Add:
-    return "add";
-  case ExprKind::Sub:
-    return "sub";
-  case ExprKind::Mul:
-    return "mul";
-  case ExprKind::FloorDiv:
-    return "floor_div";
-  case ExprKind::CeilDiv:
-    return "ceil_div";
-  case ExprKind::Mod:
-    return "mod";
-  case ExprKind::Min:
-    return "min";
-  case ExprKind::Max:
-    return "max";
-  default:
-    llvm::report_fatal_error("a size is no truth"); // checkEmittable()
-  }
-}
-
 static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
     return terms.push_back(expr.value());
@@ -59,7 +39,7 @@ static void appendPostfix(const Expr &expr, Array &terms) {
     return terms.push_back(expr.name().str()); // the plan may outlive the program
   appendPostfix(expr.lhs(), terms);
   appendPostfix(expr.rhs(), terms);
-  terms.push_back(wordOf(expr.kind()));
+  terms.push_back(wordOf(*operationOf(expr.kind()))); // checkEmittable(): a size is no truth
 }
 
 static Array postfix(const Kernel &kernel, const Expr &expr) {
@@ -135,7 +115,7 @@ private:
     std::string text = toString(tensor.type).str() + "[";
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
-    text += "]";
+    text += tensor.isPaired ? "] paired" : "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
@@ -161,7 +141,8 @@ private:
           if (!isByAddress(op))
             return;
           const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
-          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile;
+          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile ||
+                                   (op.kind == OpKind::Store && storesVectors(op));
           for (const Operand *const global : globalOperandsOf(op))
             if (tensorOf(*global->buffer).param == tensor.param)
               most = std::max(most, isByVectors                        ? vector

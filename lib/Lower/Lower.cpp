@@ -36,7 +36,7 @@ std::vector<std::string> passesBehindBuffers() {
 }
 
 /// What a kernel of these buffers takes of an SM.
-static void measureInto(Schedule &schedule, const ir::Kernel &kernel, PassContext &context) {
+static MeasuredSchedule measureBuffers(const ir::Kernel &kernel, PassContext &context) {
   ir::Kernel alone;
   alone.target = kernel.target;
   alone.backend = kernel.backend;
@@ -50,50 +50,41 @@ static void measureInto(Schedule &schedule, const ir::Kernel &kernel, PassContex
       buffer->overlays = alone.buffer(buffer->overlays->name);
   assignLayouts(alone, context);
   allocateShared(alone, context);
-  schedule.shared.total = alone.sharedBytes;
+  MeasuredSchedule measured;
+  measured.shared.total = alone.sharedBytes;
   for (const std::unique_ptr<ir::Buffer> &buffer : alone.buffers)
     if (buffer->space == ir::Space::Shared)
-      schedule.shared.buffers.push_back(
+      measured.shared.buffers.push_back(
           {buffer->name, buffer->bytes(), buffer->overlays != nullptr, buffer->columns > 1});
   const ResourceEstimate estimate = estimateResources(kernel, alone.sharedBytes, *context.variant->target);
-  schedule.figures = {estimate.registers, estimate.leastRegisters, estimate.mostRegisters, estimate.ctasPerSm};
-}
-
-/// Runs the passes that add buffers, and reads what they take. Null, and nothing read, when one refuses the variant.
-static std::unique_ptr<ir::Program> lower(Variant &variant) {
-  SourceMgr noSources;
-  Diagnostics diags(noSources, nulls());
-  std::unique_ptr<ir::Program> program = beginProgram(variant);
-  PassContext context{.diags = diags, .variant = &variant, .program = program.get()};
-  variant.schedule.shared = {};
-  variant.schedule.figures = {};
-  for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
-    for (size_t i = 0; i != program->kernels.size(); ++i) // a pass may add one
-      pass.run(*program->kernels[i], context);
-    if (diags.hasErrors())
-      return nullptr;
-  }
-  measureInto(variant.schedule, *program->kernels.front(), context);
-  return program;
+  measured.figures = {estimate.registers, estimate.leastRegisters, estimate.mostRegisters, estimate.ctasPerSm};
+  return measured;
 }
 
 namespace {
 
-/// What lowering finds by trying.
-struct Arranged {
-  unsigned querySlots = 1, stagedColumns = 0;
-  bool isQueryOverRing = false;
+struct Lowered {
+  Arranged arranged;
+  std::unique_ptr<ir::Program> program = nullptr; ///< null, and nothing measured, where a pass refuses the variant
+  MeasuredSchedule measured = {};
 };
 
 } // namespace
 
-/// Lowers the variant so arranged and reads what it takes.
-static std::unique_ptr<ir::Program> lowerAs(Variant &variant, Arranged arranged) {
-  Schedule &schedule = variant.schedule;
-  schedule.querySlots = arranged.querySlots;
-  schedule.stagedColumns = arranged.stagedColumns;
-  schedule.isQueryOverRing = arranged.isQueryOverRing;
-  return lower(variant);
+/// Runs the passes that add buffers, and reads what they take.
+static Lowered lowerAs(const Variant &variant, const Arranged &arranged) {
+  SourceMgr noSources;
+  Diagnostics diags(noSources, nulls());
+  std::unique_ptr<ir::Program> program = beginProgram(variant);
+  PassContext context{.diags = diags, .variant = &variant, .program = program.get(), .arranged = arranged};
+  for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
+    for (size_t i = 0; i != program->kernels.size(); ++i) // a pass may add one
+      pass.run(*program->kernels[i], context);
+    if (diags.hasErrors())
+      return {arranged};
+  }
+  MeasuredSchedule measured = measureBuffers(*program->kernels.front(), context);
+  return {arranged, std::move(program), std::move(measured)};
 }
 
 /// How the head dims let CTAs that take tile after tile be arranged, if they do.
@@ -112,11 +103,12 @@ static std::optional<Arranged> arrange(const Problem &problem, Arrangement arran
 }
 
 /// The first arrangement of the target's that fits.
-static std::unique_ptr<ir::Program> lowerPersistent(Variant &variant) {
+static Lowered lowerPersistent(const Variant &variant) {
   for (const Arrangement arrangement : variant.target->policy.arrangements)
     if (const std::optional<Arranged> arranged = arrange(variant.problem, arrangement))
-      if (auto program = lowerAs(variant, *arranged); program && !exceedsShared(variant))
-        return program;
+      if (Lowered lowered = lowerAs(variant, *arranged);
+          lowered.program && lowered.measured.shared.total <= variant.target->sharedPerBlock)
+        return lowered;
   return lowerAs(variant, {});
 }
 
@@ -134,15 +126,15 @@ static bool fitsOverRings(const ir::Kernel &kernel) {
 }
 
 /// Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
-static std::unique_ptr<ir::Program> lowerQueryInRegisters(Variant &variant) {
+static Lowered lowerQueryInRegisters(const Variant &variant) {
   const uint64_t halfOfSm = uint64_t(variant.target->policy.halfOfSmKiB) * 1024;
-  std::unique_ptr<ir::Program> apart = lowerAs(variant, {});
-  return apart && (variant.schedule.shared.total <= halfOfSm || !fitsOverRings(*apart->kernels.front()))
+  Lowered apart = lowerAs(variant, {});
+  return apart.program && (apart.measured.shared.total <= halfOfSm || !fitsOverRings(*apart.program->kernels.front()))
              ? std::move(apart)
              : lowerAs(variant, {.isQueryOverRing = true});
 }
 
-static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
+static Lowered lowerAsItFits(const Variant &variant) {
   const Schedule &schedule = variant.schedule;
   if (schedule.grid != Grid::Tiles)
     return lowerPersistent(variant);
@@ -151,9 +143,9 @@ static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
   return lowerAs(variant, {});
 }
 
-void Lowering::measure(ArrayRef<Variant *> variants) {
-  std::vector<std::unique_ptr<ir::Program>> programs(variants.size());
-  auto lowerOne = [&](size_t i) { programs[i] = lowerAsItFits(*variants[i]); };
+std::vector<MeasuredSchedule> Lowering::measure(ArrayRef<const Variant *> variants) {
+  std::vector<Lowered> all(variants.size());
+  auto lowerOne = [&](size_t i) { all[i] = lowerAsItFits(*variants[i]); };
   if (variants.size() == 1) {
     lowerOne(0);
   } else {
@@ -166,15 +158,27 @@ void Lowering::measure(ArrayRef<Variant *> variants) {
     pool.wait();
   }
   // Of two schedules of one name, as tune(...) makes them, the first is the one that is compiled.
-  for (auto [variant, program] : zip(variants, programs))
-    kept.try_emplace(variant->symbol, Kept{variant->schedule, std::move(program)});
+  std::vector<MeasuredSchedule> measured;
+  for (auto &&[variant, lowered] : zip(variants, all)) {
+    measured.push_back(std::move(lowered.measured));
+    kept.try_emplace(variant->symbol, Kept{variant->schedule, lowered.arranged, std::move(lowered.program)});
+  }
+  return measured;
+}
+
+Lowering::Kept *Lowering::find(const Variant &variant) {
+  const auto found = kept.find(variant.symbol);
+  return found != kept.end() && haveSameValues(found->second.schedule, variant.schedule) ? &found->second : nullptr;
 }
 
 std::unique_ptr<ir::Program> Lowering::take(const Variant &variant) {
-  auto found = kept.find(variant.symbol);
-  if (found == kept.end() || !haveSameValues(found->second.schedule, variant.schedule))
-    return nullptr;
-  return std::move(found->second.program);
+  Kept *const found = find(variant);
+  return found ? std::move(found->program) : nullptr;
+}
+
+Arranged Lowering::arrangedOf(const Variant &variant) {
+  const Kept *const found = find(variant);
+  return found ? found->arranged : lowerAsItFits(variant).arranged;
 }
 
 } // namespace fagen

@@ -34,8 +34,8 @@ namespace {
 
 class TileBuilder {
 public:
-  TileBuilder(Kernel &kernel, const Variant &variant)
-      : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
+  TileBuilder(Kernel &kernel, const Variant &variant, const Arranged &arranged)
+      : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant), arranged(arranged),
         family(mmaFamily(schedule.mma)), isScalar(!family.isCollective),
         isWmma(family.isCollective && !family.keepsResults), isBulk(schedule.copy == Copy::Tma),
         reduceShared(schedule.reduce == Reduce::Shared), form(kernel, variant), tensors(kernel, variant),
@@ -110,7 +110,7 @@ private:
     k = add("k", Space::Shared, ofKeys, keys, count(Measure::HeadDimQK), "stages", stages);
     v = add("v", Space::Shared, ofKeys, keys, count(Measure::HeadDimV), "stages", stages);
     k->isRing = v->isRing = true;
-    if (schedule.isQueryOverRing)
+    if (arranged.isQueryOverRing)
       q->overlays = k;
     if (schedule.keyWarps > 1) {
       partial = add("partial", Space::Shared, ElementType::F32,
@@ -249,7 +249,7 @@ private:
     if (const Expr score = form.score())
       builder.add(makeMap(
           {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
-    builder.setLocation(form.lineOf(&form::Form::maskLocation, variant.location));
+    builder.setLocation(form.lineOf(&form::Form::maskLocation, variant.locationOf("mask")));
     const Expr visible = form.mask(keys());
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
     if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none
@@ -371,6 +371,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const Variant &variant;
+  const Arranged &arranged;
   const MmaFamilyInfo &family;
   const bool isScalar, isWmma, isBulk, reduceShared;
   FormBuilder form;
@@ -386,7 +387,7 @@ private:
 } // namespace
 
 bool fagen::buildTiles(Kernel &kernel, PassContext &context) {
-  TileBuilder builder(kernel, *context.variant);
+  TileBuilder builder(kernel, *context.variant, context.arranged);
   if (isCombine(kernel, context))
     builder.buildCombine();
   else

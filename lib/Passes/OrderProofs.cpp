@@ -9,14 +9,15 @@
 
 #include "fagen/Analysis/Order.h"
 
-#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/IR.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/bit.h"
 
-#include <array>
+#include <type_traits>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -34,152 +35,261 @@ Proofs &proofs() {
   return instance;
 }
 
-/// What a kernel says to a proof, as a kernel: two that say the same are printed the same.
-class ReducedKernel {
+/// What a kernel says to a proof, from its structure. Everything has an end of its own, numbers by their last byte,
+/// lists and names by how many there are: kernels with the same key are the same here.
+class KeyWriter {
 public:
-  explicit ReducedKernel(const Kernel &kernel) {
-    reduced.target = kernel.target;
-    reduced.backend = kernel.backend;
-    reduced.threads = kernel.threads;
-    reduced.options = kernel.options;
-    reduced.grid = kernel.grid;
-    reduced.scalars = kernel.scalars;
-    reduced.sizes = kernel.sizes;
-    reduced.constants = kernel.constants;
-    reduced.lets = kernel.lets;
-    reduced.sharedBytes = kernel.sharedBytes;
-    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-      addBuffer(*buffer);
-    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers)
-      connect(*buffer);
-    for (const Role &role : kernel.roles)
-      addRole(role);
+  enum class Sizes : uint8_t {
+    Kept,
+    /// Without what only says how large tiles are, and where they lie: shapes of buffers, and their constants where
+    /// nothing else names them; offsets; bytes that are announced.
+    Dropped
+  };
+
+  KeyWriter(const Kernel &kernel, Sizes sizes) : kernel(kernel), hasSizes(sizes == Sizes::Kept) {
+    for (const auto &[place, buffer] : llvm::enumerate(kernel.buffers))
+      places[buffer.get()] = unsigned(place) + 1;
   }
 
-  /// Without what only says how large tiles are, and where they lie: shapes of buffers, and their constants where
-  /// nothing else names them; offsets; bytes that are announced.
-  void dropSizes() {
-    reduced.sharedBytes = 0;
-    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers)
-      dropSizes(*buffer);
-    for (Role &role : reduced.roles)
-      forEach<ArriveOp>(role.body, [](ArriveOp<> arrive) {
-        if (arrive.bytes() && arrive.bytes().kind() == ExprKind::Constant)
-          arrive.setBytes(constant(0));
-      });
-    dropConstants();
-  }
-
-  std::string text() const {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    os.SetBufferSize(1 << 14); // else it takes each piece on its own
-    printBare(reduced, os);
-    os.flush();
-    return text;
+  std::string run() {
+    key.reserve(1 << 12);
+    name(kernel.backend);
+    number(kernel.threads);
+    if (hasSizes)
+      number(int64_t(kernel.sharedBytes));
+    addOptions();
+    addSizes();
+    addGrid();
+    list(kernel.buffers, [this](const std::unique_ptr<Buffer> &buffer) { add(*buffer); });
+    list(kernel.lets, [this](const Let &let) { add(let); });
+    list(kernel.roles, [this](const Role &role) { add(role); });
+    addConstants();
+    return std::move(key);
   }
 
 private:
-  Buffer *known(const Buffer *buffer) const { return copies.lookup(buffer); }
-
-  /// Types of one size are one type.
-  void addBuffer(const Buffer &buffer) {
-    Buffer &added = reduced.addBuffer(buffer);
-    copies[&buffer] = &added;
-    if (added.type == ElementType::BF16)
-      added.type = ElementType::F16;
+  void number(int64_t value) {
+    uint64_t rest = (uint64_t(value) << 1) ^ uint64_t(value >> 63); // small ones are short, below 0 too
+    for (; rest >= 0x80; rest >>= 7)
+      key += char(rest | 0x80);
+    key += char(rest);
+  }
+  void name(StringRef text) {
+    number(int64_t(text.size()));
+    key += text;
+  }
+  template <typename List, typename Visitor> void list(const List &values, Visitor visit) {
+    number(int64_t(std::size(values)));
+    llvm::for_each(values, visit);
+  }
+  void expressions(llvm::ArrayRef<Expr> values) {
+    list(values, [this](const Expr &value) { add(value); });
   }
 
-  void connect(Buffer &buffer) const {
-    buffer.overlays = known(buffer.overlays);
-    if (buffer.guard) {
-      buffer.guard->full = known(buffer.guard->full);
-      buffer.guard->empty = known(buffer.guard->empty);
-    }
-    if (buffer.map)
-      buffer.map->base = known(buffer.map->base);
-  }
-
-  void addRole(const Role &role) {
-    Role &added = reduced.roles.emplace_back();
-    added.name = role.name;
-    added.firstWarp = role.firstWarp;
-    added.warps = role.warps;
-    added.grid = role.grid;
-    added.registers = role.registers;
-    for (const std::unique_ptr<Op> &op : role.body.ops)
-      added.body.ops.push_back(clone(*op));
-    walk(added.body, [this](Op &op) { reduce(op); });
-  }
-
-  /// What warps vote on is left out, since a proof takes either outcome to happen. Real numbers of maps say what
-  /// elements become; who reads them when, and what the ledger calls the op, says the rest.
-  void reduce(Op &op) const {
-    for (Operand &operand : op.operands)
-      operand.buffer = known(operand.buffer);
-    if (op.kind == OpKind::Vote)
-      for (Attr attr : {Attr::Test, Attr::Apart})
-        op.attributes.erase(attr);
-    if (const auto map = dynCast<MapOp>(op)) {
-      unsigned reals = 0; // each has a name, so that nothing cancels
-      map->setValue(map->value().rewritten([&](const Expr &node) {
-        return node.kind() == ExprKind::Real ? variable("#" + std::to_string(reals++)) : Expr();
-      }));
+  void add(const Expr &expr) {
+    if (!expr)
+      return number(0);
+    number(1 + int64_t(expr.kind()));
+    switch (expr.kind()) {
+    case ExprKind::Constant:
+      return number(expr.value());
+    case ExprKind::Real:
+      return hasReals ? number(int64_t(llvm::bit_cast<uint32_t>(expr.realValue()))) : void();
+    case ExprKind::Variable:
+      if (!hasSizes)
+        named.insert(expr.name());
+      return name(expr.name());
+    default:
+      return expressions(expr.operands());
     }
   }
-
-  /// Where rows of a view end is no size of a tile.
-  static void dropSizes(Buffer &buffer) {
-    buffer.rows = buffer.columns = 0;
-    buffer.offset.reset();
-    for (Expr &size : llvm::MutableArrayRef(buffer.shape).drop_front(buffer.map ? 1 : 0))
-      size = constant(0);
+  void add(const Count &count) {
+    number(count.number());
+    add(count.expr());
   }
+  void buffer(const Buffer *of) { number(places.lookup(of)); }
 
-  void dropConstants() {
-    llvm::StringSet<> named;
-    auto use = [&](const Expr &expr) {
-      if (expr)
-        expr.forEachVariable([&](StringRef name) { named.insert(name); });
-    };
-    Options::forEach(reduced.options, [&](StringRef, const auto &option) {
+  void addOptions() {
+    Options::forEach(kernel.options, [this](StringRef, const auto &option) {
+      number(option.has_value());
       if constexpr (std::is_same_v<decltype(option->value), Count>)
-        use(option ? option->value.expr() : Expr());
+        option ? add(option->value) : void();
+      else
+        option ? number(int64_t(option->value)) : void();
     });
-    for (const GridIndex &index : reduced.grid.indices)
-      use(index.extent);
-    if (const std::optional<TurnOrder> &turns = reduced.grid.turns)
-      llvm::for_each(std::array{turns->rows.expr(), turns->tiles.value_or(0).expr(), turns->rowsOfRun}, use);
-    for (const std::unique_ptr<Buffer> &buffer : reduced.buffers) {
-      use(buffer->stages.expr());
-      llvm::for_each(buffer->shape, use);
-      if (buffer->map)
-        llvm::for_each(buffer->map->at, use);
-    }
-    for (const Let &let : reduced.lets) {
-      use(let.value);
-      if (let.source)
-        llvm::for_each(let.source->at, use);
-      if (let.judged)
-        llvm::for_each(std::array{let.judged->first, let.judged->tiles, let.judged->seen, let.judged->whole}, use);
-    }
-    for (const Role &role : reduced.roles)
-      walk(role.body, [&](const Op &op) { forEachExpr(op, use); });
-    llvm::erase_if(reduced.constants, [&](const Constant &constant) { return !named.contains(constant.name); });
   }
 
-  Kernel reduced;
-  llvm::DenseMap<const Buffer *, Buffer *> copies;
+  void addSizes() {
+    list(kernel.sizes, [this](const std::string &size) {
+      name(size);
+      const Interval range = kernel.rangeOfSize(size);
+      number(range.low);
+      number(range.high);
+    });
+    list(kernel.scalars, [this](const Scalar &scalar) {
+      name(scalar.name);
+      number(scalar.isReal);
+      number(scalar.low);
+      number(scalar.high);
+    });
+  }
+
+  void addGrid() {
+    const CtaGrid &grid = kernel.grid;
+    for (const int64_t value : {int64_t(grid.unit), int64_t(grid.isPersistent), int64_t(grid.isDrawn),
+                                int64_t(grid.cluster), int64_t(grid.order), int64_t(grid.split.has_value())})
+      number(value);
+    if (grid.split) {
+      number(grid.split->number);
+      number(grid.split->countsKeys);
+    }
+    number(grid.turns.has_value());
+    if (grid.turns) {
+      add(grid.turns->rows);
+      add(grid.turns->tiles ? grid.turns->tiles->expr() : Expr());
+      add(grid.turns->rowsOfRun);
+    }
+    name(grid.listed);
+    list(grid.indices, [this](const GridIndex &index) {
+      name(index.name);
+      add(index.extent);
+    });
+  }
+
+  /// Types of one size are one type. Where rows of a view end is no size of a tile.
+  void add(const Buffer &buffer) {
+    name(buffer.name);
+    name(buffer.param);
+    const ElementType type = buffer.type == ElementType::BF16 ? ElementType::F16 : buffer.type;
+    for (const int64_t value : {int64_t(buffer.space), int64_t(type), int64_t(buffer.isRing), int64_t(buffer.isStrided),
+                                int64_t(buffer.isAscending), int64_t(buffer.isDistinct), int64_t(buffer.arePlaces),
+                                int64_t(buffer.isConstant), int64_t(buffer.layout), int64_t(buffer.isInQuads),
+                                int64_t(buffer.values.has_value())})
+      number(value);
+    if (buffer.values) {
+      number(buffer.values->low);
+      number(buffer.values->high);
+    }
+    add(buffer.stages);
+    if (hasSizes) {
+      add(buffer.rows);
+      add(buffer.columns);
+      number(buffer.offset ? 1 + int64_t(*buffer.offset) : 0);
+    }
+    const llvm::ArrayRef<Expr> shape = buffer.shape;
+    number(int64_t(shape.size()));
+    expressions(hasSizes ? shape : shape.take_front(buffer.map ? 1 : 0));
+    this->buffer(buffer.overlays);
+    number(buffer.guard.has_value());
+    if (buffer.guard)
+      add(*buffer.guard);
+    number(buffer.map.has_value());
+    if (buffer.map)
+      add(*buffer.map);
+  }
+  void add(const Guard &guard) {
+    buffer(guard.full);
+    number(guard.filledBy ? 1 + int64_t(*guard.filledBy) : 0);
+    buffer(guard.empty);
+    number(int64_t(guard.leftBy));
+    number(guard.lag);
+  }
+  void add(const AddressMap &map) {
+    buffer(map.base);
+    for (const std::string &variable : {map.index, map.row, map.column})
+      name(variable);
+    expressions(map.at);
+  }
+
+  void add(const Let &let) {
+    name(let.name);
+    add(let.value);
+    number(let.source.has_value());
+    if (let.source) {
+      buffer(let.source->buffer);
+      expressions(let.source->at);
+      number(let.source->low);
+      number(let.source->high);
+    }
+    number(let.judged.has_value());
+    if (let.judged) {
+      expressions({let.judged->first, let.judged->tiles, let.judged->seen, let.judged->whole});
+      name(let.judged->low);
+      name(let.judged->high);
+    }
+  }
+
+  void add(const Role &role) {
+    name(role.name);
+    const WarpGrid grid = role.grid.value_or(WarpGrid{0, 0});
+    for (const unsigned value : {role.firstWarp, role.warps, grid.rows, grid.columns, role.registers})
+      number(value);
+    add(role.body);
+  }
+
+  void add(const Block &block) {
+    list(block.ops, [this](const std::unique_ptr<Op> &op) { add(*op); });
+  }
+
+  void add(const Op &op) {
+    number(int64_t(op.kind));
+    list(op.operands, [this](const Operand &operand) {
+      buffer(operand.buffer);
+      add(operand.position);
+    });
+    for (const auto &[attribute, value] : op.attributes)
+      if (isSeen(op, attribute)) {
+        number(1 + int64_t(attribute));
+        add(op, attribute, value);
+      }
+    number(0);
+    add(op.body);
+  }
+
+  /// What warps vote on is left out, since a proof takes either outcome to happen.
+  static bool isSeen(const Op &op, Attr attribute) {
+    return attribute != Attr::About &&
+           (op.kind != OpKind::Vote || (attribute != Attr::Test && attribute != Attr::Apart));
+  }
+
+  void add(const Op &op, Attr attribute, const Attribute &value) {
+    if (const int64_t *integer = std::get_if<int64_t>(&value))
+      return number(*integer);
+    if (const std::string *text = std::get_if<std::string>(&value))
+      return name(*text);
+    const Expr &expr = std::get<Expr>(value);
+    const bool isAnnounced = op.kind == OpKind::Arrive && attribute == Attr::Bytes && expr.kind() == ExprKind::Constant;
+    // Real numbers of maps say what elements become; who reads them when, and what the ledger calls the op, says the
+    // rest.
+    hasReals = op.kind != OpKind::Map || attribute != Attr::Value;
+    add(isAnnounced && !hasSizes ? constant(0) : expr);
+    hasReals = true;
+  }
+
+  /// Last: by then it is known which are named.
+  void addConstants() {
+    for (const Constant &constant : kernel.constants)
+      if (hasSizes || named.contains(constant.name)) {
+        name(constant.name);
+        number(constant.value);
+      }
+    number(-1); // no name has so many characters
+  }
+
+  const Kernel &kernel;
+  const bool hasSizes;
+  bool hasReals = true;
+  llvm::DenseMap<const Buffer *, unsigned> places; ///< from 1
+  llvm::StringSet<> named;
+  std::string key;
 };
 
 } // namespace
 
-std::string fagen::proofKey(const Kernel &kernel) { return ReducedKernel(kernel).text(); }
+std::string fagen::proofKey(const Kernel &kernel) { return KeyWriter(kernel, KeyWriter::Sizes::Kept).run(); }
 
 std::string fagen::proofKeyOfRoles(const Kernel &kernel) {
-  ReducedKernel reducedKernel(kernel);
-  reducedKernel.dropSizes();
-  return reducedKernel.text() + sizesSeenBetweenRoles(kernel);
+  return KeyWriter(kernel, KeyWriter::Sizes::Dropped).run() + sizesSeenBetweenRoles(kernel);
 }
 
 OrderProof &fagen::proofOf(const std::string &key) {

@@ -62,8 +62,8 @@ namespace {
 
 class OptionResolver {
 public:
-  OptionResolver(ir::Kernel &kernel, const Variant &variant, const Schedule &schedule)
-      : kernel(kernel), variant(variant), schedule(schedule) {}
+  OptionResolver(ir::Kernel &kernel, const Variant &variant, const Schedule &schedule, const Arranged &arranged)
+      : kernel(kernel), variant(variant), schedule(schedule), arranged(arranged) {}
 
   void run() {
     kernel.threads = 32 * (schedule.warps + (isSpecialized ? policy.loadWarps : 0));
@@ -88,8 +88,8 @@ private:
   void addTile() {
     addOf("kTileRows", schedule.tileRows, "tile");
     addOf("kTileKeys", schedule.tileKeys, "tile");
-    kernel.addConstant("kHeadDimQK", variant.problem.headDimQK, "head_dim", variant.location);
-    kernel.addConstant("kHeadDimV", variant.problem.headDimV, "head_dim", variant.location);
+    kernel.addConstant("kHeadDimQK", variant.problem.headDimQK, "head_dim", variant.locationOf("head_dim"));
+    kernel.addConstant("kHeadDimV", variant.problem.headDimV, "head_dim", variant.locationOf("head_dim"));
     addOf("kStages", schedule.stages, "stages");
     addOf("kWarps", schedule.warps, "warps");
   }
@@ -100,13 +100,13 @@ private:
         schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters();
-    if (schedule.querySlots > 1)
+    if (arranged.querySlots > 1)
       kernel.options.querySlots = {
-          kernel.addConstant("kQuerySlots", schedule.querySlots, "slots of Q, through which results leave"),
+          kernel.addConstant("kQuerySlots", arranged.querySlots, "slots of Q, through which results leave"),
           schedule.locationOf("grid")};
-    else if (schedule.stagedColumns != 0)
+    else if (arranged.stagedColumns != 0)
       kernel.options.stagedColumns = {
-          kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once"),
+          kernel.addConstant("kStagedColumns", arranged.stagedColumns, "columns of the results that leave at once"),
           schedule.locationOf("grid")};
   }
 
@@ -147,6 +147,7 @@ private:
   ir::Kernel &kernel;
   const Variant &variant;
   const Schedule &schedule;
+  const Arranged &arranged;
   const TargetPolicy &policy = variant.target->policy;
   const bool isSpecialized = schedule.roles == Roles::Specialized;
 };
@@ -166,6 +167,6 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   if (!isSecond)
     kernel.about = describe(kernel, variant);
   kernel.grid = gridOf(variant, isSecond);
-  OptionResolver(kernel, variant, schedule).run();
+  OptionResolver(kernel, variant, schedule, context.arranged).run();
   return true;
 }

@@ -15,6 +15,14 @@ using namespace llvm;
 
 namespace fagen {
 
+void noteMeasures(SharedMeter &meter, ArrayRef<Variant *> variants) {
+  const std::vector<const Variant *> asked(variants.begin(), variants.end());
+  for (auto &&[variant, measured] : zip(variants, meter.measure(asked))) {
+    variant->schedule.shared = std::move(measured.shared);
+    variant->schedule.figures = measured.figures;
+  }
+}
+
 bool exceedsShared(const Variant &variant) { return variant.schedule.shared.total > variant.target->sharedPerBlock; }
 
 std::optional<std::string> findSharedProblem(const Variant &variant) {
@@ -131,7 +139,7 @@ void KernelAnalysis::checkShared() {
     for (TuneCandidate &candidate : tuneCandidates)
       if (candidate.dropped.empty())
         asked.push_back(&candidate.variant);
-  options.meter->measure(asked);
+  noteMeasures(*options.meter, asked);
   for (auto [index, variant] : enumerate(measured))
     if (variant)
       reportShared(*variant, index);

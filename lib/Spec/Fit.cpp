@@ -69,7 +69,7 @@ std::string nearestThatFits(const Variant &variant, SharedMeter &meter, const Fi
       continue;
     if (++count > kMostMeasured)
       break;
-    meter.measure(measured);
+    noteMeasures(meter, measured);
     const Schedule &found = candidate.schedule;
     if (found.shared.total == 0 || exceedsShared(candidate) || found.shared.total > limits.sharedBytes)
       continue;

@@ -10,10 +10,13 @@ using namespace llvm;
 
 namespace fagen {
 
-Location Schedule::locationOf(StringRef key) const {
-  auto found = find_if(locations, [&](const auto &entry) { return entry.first == key; });
-  return found == locations.end() ? location : found->second;
+static Location locationIn(ArrayRef<std::pair<std::string, Location>> locations, StringRef key,
+                           const Location &otherwise) {
+  const auto found = find_if(locations, [&](const auto &entry) { return entry.first == key; });
+  return found == locations.end() ? otherwise : found->second;
 }
+Location Schedule::locationOf(StringRef key) const { return locationIn(locations, key, location); }
+Location Variant::locationOf(StringRef key) const { return locationIn(problem.locations, key, location); }
 
 unsigned Schedule::number(OptionKey key) const {
   assert(!optionInfo(key).constant.empty() && "no key that one pass reads");

@@ -139,7 +139,7 @@ static std::optional<Schedule> makeSchedule(const Variant &variant, const std::m
         !findings.empty())
       problem = findings.front().message;
   if (problem.empty()) {
-    meter.measure(&made);
+    noteMeasures(meter, &made);
     problem = findSharedProblem(made).value_or("");
   }
   if (problem.empty())

@@ -15,6 +15,7 @@ from .errors import Error as Error
 from .errors import Misaligned as Misaligned
 from .errors import SpecError as SpecError
 from .errors import Unsupported as Unsupported
+from ._quantize import quantize as quantize
 from ._torch_programs import program as program
 from .torch import attention as attention
 from .torch import explain as explain

@@ -231,6 +231,7 @@ def _ready_directories():
     return {name: os.path.join(directory, name) for name in names}
 
 
+@functools.lru_cache(maxsize=None)
 def ready_set(name) -> Optional[KernelSet]:
     """One of the ready sets by itself; None where this package has none of that name."""
     directory = _ready_directories().get(name)

@@ -23,6 +23,7 @@ _EXCEPTIONS = {UNSUPPORTED: errors.Unsupported, MISALIGNED: errors.Misaligned, C
 _SIGNATURES = {
     "fagen_device_create": (c_int32, [c_int32, POINTER(c_void_p)]),
     "fagen_device_describe": (c_int32, [c_uint32, c_uint32, POINTER(c_void_p)]),
+    "fagen_device_make_current": (c_int32, [c_void_p]),
     "fagen_device_get_info": (c_int32, [c_void_p, POINTER(DeviceInfo)]),
     "fagen_query": (c_int32, [POINTER(c_void_p), c_size_t, POINTER(Problem), c_void_p, POINTER(Choice)]),
     "fagen_query_program": (c_int32, [POINTER(c_void_p), c_size_t, POINTER(Call), c_void_p, POINTER(Choice)]),

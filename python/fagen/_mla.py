@@ -3,7 +3,6 @@
 """specs/mla.fair.in is what runs, on Hopper. Nothing here waits for the GPU, so calls may be captured into a graph."""
 import functools
 import math
-import os
 
 import torch
 
@@ -24,9 +23,7 @@ _NAME = "mla_decode"
 
 @functools.lru_cache(maxsize=None)
 def _program(dtype):
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "mla") if machine_code and is_of_these else ""
-    return _torch_programs.Program(_kernels.load(there if os.path.exists(there) else _lib.path("kernels", "mla")), f"mla_{_WORDS[dtype]}")
+    return _torch_programs.program(_kernels.ready_set("mla"), f"mla_{_WORDS[dtype]}")
 
 
 def _splits(tiles, capacity, device):

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """specs/paged.fair.in is what runs. Nothing here waits for the GPU."""
 import math
-import os
 
 import torch
 
-from . import _kernels, _lib, _stats, _torch_programs
+from . import _kernels, _stats, _torch_programs
 from . import torch as front
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -24,9 +23,9 @@ _BYTES = 16  # that rows begin at multiples of
 
 def _programs():
     """{(type, head_dim): program} of this package."""
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "paged") if machine_code and is_of_these else ""
-    kernels = _kernels.load(there if os.path.exists(there) else _lib.path("kernels", "paged"))
+    kernels = _kernels.ready_set("paged")
+    if kernels is None:
+        return {}
     return {(dtype, dim): _torch_programs.Program(kernels, f"paged_{word}_d{dim}") for dtype, word in _TYPES.items() for dim in _HEAD_DIMS}
 
 
@@ -58,6 +57,8 @@ def _has_rows(tensor):
 def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
     """Why attend() does not take a call, in words, or None. q: [batch, rows, heads, head_dim]; caches: [pages, rows of a page, KV heads,
     head_dim]; place: a _lengths.Cache."""
+    if not _known:
+        return "pages: this package has no programs for them"
     if not place.table.shape[1]:
         return "pages: the table has no column"
     if q.device.type == "cuda":

@@ -167,8 +167,10 @@ def check(tables, capabilities, call):
 
 
 def launch(tables, call, device, stream):
-    """Queries, prepares and runs a call on a device's stream; raises what goes wrong."""
+    """Queries, prepares and runs a call on a device's stream; raises what goes wrong. The device's context becomes this thread's: a thread
+    of autograd's has none before its first call of CUDA's runtime."""
     lib, choice, workspace = _lib.library(), Choice(), c_void_p()
+    _lib.check(lib.fagen_device_make_current(device))
     _lib.check(lib.fagen_query_program(_lib.pointers(tables), len(tables), byref(call), device, byref(choice)))
     _lib.check(lib.fagen_prepare(byref(choice), device))
     if choice.workspace_bytes:

@@ -3,6 +3,7 @@
 
 #include "EmitterSupport.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/TableGen/Error.h"
 #include "llvm/TableGen/TableGenBackend.h"
@@ -181,10 +182,17 @@ void emitTable(raw_ostream &os, const std::vector<Record *> &ops) {
   os << "\ninline constexpr OpInfo kOps[] = {\n";
   for (const Record *op : ops)
     emitRow(os, *op);
-  size_t most = 0;
+  size_t most = 0, mostPlaced = 0;
   for (const Record *op : ops)
-    most = std::max(most, op->getValueAsListOfDefs("Operands").size());
-  os << "};\n\n} // namespace table\n\n/// Of any op.\ninline constexpr unsigned kMostOperands = " << most << ";\n";
+    for (const auto &[number, operand] : llvm::enumerate(op->getValueAsListOfDefs("Operands"))) {
+      most = std::max(most, number + 1);
+      if (llvm::any_of(operand->getValueAsListOfDefs("Spaces"),
+                       [](const Record *space) { return space->getName() != "Global"; }))
+        mostPlaced = std::max(mostPlaced, number + 1);
+    }
+  os << "};\n\n} // namespace table\n\n/// Of any op.\ninline constexpr unsigned kMostOperands = " << most
+     << ";\n/// No operand from this number on may be a ring: they lie in global memory.\n"
+     << "inline constexpr unsigned kMostPlaced = " << mostPlaced << ";\n";
 }
 
 void emitOps(RecordKeeper &records, raw_ostream &os) {

@@ -37,12 +37,12 @@ struct LoweredVariant {
 /// The kernel's variant number `order`, its program as far as the runner's passes need it. Nothing after a reported
 /// mistake.
 static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsigned order, Instrument instrument,
-                                                  std::unique_ptr<ir::Program> program, PipelineRunner &runner,
-                                                  Diagnostics &diags) {
+                                                  std::unique_ptr<ir::Program> program, const Arranged &arranged,
+                                                  PipelineRunner &runner, Diagnostics &diags) {
   LoweredVariant result;
   result.compiled.variant = &variant;
   result.compiled.program = std::move(program);
-  PassContext context{.diags = diags, .variant = &variant, .listing = &llvm::outs()};
+  PassContext context{.diags = diags, .variant = &variant, .listing = &llvm::outs(), .arranged = arranged};
   PipelineResult reached = runner.run(*result.compiled.program, context);
   if (reached == PipelineResult::Failed)
     return std::nullopt;
@@ -104,7 +104,7 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
       PipelineRunner runner(begun ? rest : options, llvm::nulls());
       if (!begun)
         begun = beginProgram(variant);
-      results[i] = lowerVariant(variant, i, instrument, std::move(begun), runner, diags);
+      results[i] = lowerVariant(variant, i, instrument, std::move(begun), lowering.arrangedOf(variant), runner, diags);
     });
   pool.wait();
   if (llvm::any_of(messages, [](const std::string &text) { return !text.empty(); }))
@@ -120,7 +120,8 @@ std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::Stri
     lowered = lowerSideBySide(kernel, options, instrument, lowering);
   if (lowered.empty())
     for (const auto &[order, variant] : llvm::enumerate(kernel.variants))
-      lowered.push_back(lowerVariant(variant, order, instrument, beginProgram(variant), runner, diags));
+      lowered.push_back(
+          lowerVariant(variant, order, instrument, beginProgram(variant), lowering.arrangedOf(variant), runner, diags));
   if (diags.hasErrors())
     return std::nullopt;
 

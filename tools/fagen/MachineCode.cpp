@@ -27,8 +27,9 @@ static std::string hashOf(StringRef text) {
 }
 
 /// Text of an architecture-specific target is compiled for its own compute capability alone.
-static bool isCompiledFor(const TargetInfo &target, unsigned sm) {
-  return target.exact ? sm == target.sm : target.runsOn(sm);
+static bool isCompiledFor(const Variant &variant, unsigned sm) {
+  const TargetInfo &target = *variant.target;
+  return target.exact ? sm == target.sm : target.runsOn(sm) && sm >= firstSmOf(variant);
 }
 
 /// As dispatch orders targets: the GPU's own, then the nearest lower one, then higher ones.
@@ -41,7 +42,7 @@ static unsigned distanceTo(const TargetInfo &target, unsigned sm) {
 static bool isNearerThere(const CompiledKernel &kernel, const Variant &variant, unsigned sm) {
   return any_of(kernel.variants, [&](const CompiledVariant &other) {
     const TargetInfo &target = *other.variant->target;
-    return other.variant->name == variant.name && isCompiledFor(target, sm) &&
+    return other.variant->name == variant.name && isCompiledFor(*other.variant, sm) &&
            distanceTo(target, sm) < distanceTo(*variant.target, sm);
   });
 }
@@ -63,7 +64,7 @@ static std::vector<Job> jobsOf(CompiledKernel &kernel, ArrayRef<unsigned> sms) {
   for (auto [variant, plan] : zip(kernel.variants, kernel.plan.variants))
     for (unsigned sm : sms) {
       const TargetInfo &target = *variant.variant->target;
-      if (isCompiledFor(target, sm) && !isNearerThere(kernel, *variant.variant, sm))
+      if (isCompiledFor(*variant.variant, sm) && !isNearerThere(kernel, *variant.variant, sm))
         jobs.push_back({variant, plan, sm, target.exact ? target.name.str() : fmt::format("sm_{}", sm), {}});
     }
   return jobs;

@@ -27,6 +27,7 @@ struct Measured {
     file = analyzeSpec(sources, id, diags, {{}, &lowering});
   }
 
+  Arranged arranged() { return lowering.arrangedOf(file->kernels.at(0).variants.at(0)); }
   const Schedule &schedule() const { return file->kernels.at(0).variants.at(0).schedule; }
   uint64_t total() const { return schedule().shared.total; }
   /// 0 for a buffer that the kernel has not.
@@ -74,25 +75,25 @@ TEST(SharedMemory, QGoesThroughTheRingWhenTheCtaIsLarge) {
 TEST(SharedMemory, QHasTwoSlotsWhereTheyFit) {
   Measured one = onHopper("128", "tile = 128 x 128; stages = 2;");
   ASSERT_TRUE(one.file) << one.messages;
-  EXPECT_EQ(one.schedule().querySlots, 1u); // a CTA has one tile
+  EXPECT_EQ(one.arranged().querySlots, 1u); // a CTA has one tile
   Measured two = onHopper("128", "tile = 128 x 128; stages = 2; grid = longest_first;");
   ASSERT_TRUE(two.file) << two.messages;
-  EXPECT_EQ(two.schedule().querySlots, 2u);
+  EXPECT_EQ(two.arranged().querySlots, 2u);
   EXPECT_EQ(two.bytesOf("q"), 2u * 32768);
   Measured wide = onHopper("64 : 128", "tile = 128 x 128; stages = 2; grid = longest_first;");
   ASSERT_TRUE(wide.file) << wide.messages;
-  EXPECT_EQ(wide.schedule().querySlots, 1u); // O is wider than Q
+  EXPECT_EQ(wide.arranged().querySlots, 1u); // O is wider than Q
 }
 
 TEST(SharedMemory, HalfOfTheResultsHasAPlaceWhereQHasOneSlot) {
   Measured staged = onHopper("256", "tile = 128 x 64; stages = 2; grid = longest_first;");
   ASSERT_TRUE(staged.file) << staged.messages;
-  EXPECT_EQ(staged.schedule().querySlots, 1u);
-  EXPECT_EQ(staged.schedule().stagedColumns, 128u);
+  EXPECT_EQ(staged.arranged().querySlots, 1u);
+  EXPECT_EQ(staged.arranged().stagedColumns, 128u);
   EXPECT_EQ(staged.bytesOf("out"), 32768u);
   Measured panels = onHopper("96 : 192", "tile = 128 x 64; stages = 2; grid = longest_first;");
   ASSERT_TRUE(panels.file) << panels.messages;
-  EXPECT_EQ(panels.schedule().stagedColumns, 0u); // half is not a multiple of a panel
+  EXPECT_EQ(panels.arranged().stagedColumns, 0u); // half is not a multiple of a panel
 }
 
 TEST(SharedMemory, PartialResultsLieOverTheRing) {

@@ -45,8 +45,8 @@ using Element = bf16;
 
 constexpr int kTileRows = 64;                        // h200_fp16.fa:46 tile
 constexpr int kTileKeys = 128;                       // h200_fp16.fa:46 tile
-constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 64;                        // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:50 stages
 constexpr int kWarps = 4;                            // h200_fp16.fa:47 warps
 constexpr int kLoadWarps = 4;                        // warps that load, before the others
@@ -168,7 +168,7 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   ptx::wgmma_commit();
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, j); // order-roles: the warp has left the slot
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   if (cta.full_tiles < cta.key_tiles) {
     mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int q) {
       return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
@@ -195,7 +195,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   issue_ab(r.o, r.p, cta.shared.ring.v[(j - 1) % kStages]);
   ptx::wgmma_commit();
   ptx::wgmma_wait<1>();
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int q) {
     return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
   });

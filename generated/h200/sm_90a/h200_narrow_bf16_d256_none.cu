@@ -48,8 +48,8 @@ using Element = bf16;
 
 constexpr int kTileRows = 128;                       // h200_fp16.fa:42 tile
 constexpr int kTileKeys = 64;                        // h200_fp16.fa:42 tile
-constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 256;                       // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 256;                       // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:34 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:31 warps
 constexpr int kLoadWarps = 4;                        // warps that load, before the others
@@ -205,7 +205,7 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   pass_turn<kWarps / 4>(3, cta.group_row); // take-turns: the next one does
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   if (cta.full_tiles < cta.key_tiles) {
     mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int) {
       return cta.params.seq_kv;

@@ -51,8 +51,8 @@ using Element = f16;
 
 constexpr int kTileRows = 128;                       // h200_fp16.fa:30 tile
 constexpr int kTileKeys = 128;                       // h200_fp16.fa:30 tile
-constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 64;                        // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:34 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:31 warps
 constexpr int kLoadWarps = 4;                        // warps that load, before the others
@@ -208,7 +208,7 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   ptx::wgmma_commit();
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   if (cta.full_tiles < cta.key_tiles) {
     mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int) {
       return cta.params.seq_kv;

@@ -53,8 +53,8 @@ using Element = f16;
 
 constexpr int kTileRows = 128;                       // h200_fp16.fa:59 tile
 constexpr int kTileKeys = 64;                        // h200_fp16.fa:59 tile
-constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 64;                        // h200_fp16.fa:8 head_dim
 constexpr int kStages = 4;                           // h200_fp16.fa:63 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:60 warps
 constexpr int kLoadWarps = 4;                        // warps that load, before the others
@@ -219,7 +219,7 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   pass_turn<kWarps / 4>(3, cta.group_row); // take-turns: the next one does
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   if (cta.own_full_tiles < 1) {
     mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int q) {
       return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
@@ -283,7 +283,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::wgmma_commit();
   pass_turn<kWarps / 4>(3, cta.group_row); // take-turns: the next one does
   ptx::wgmma_wait<1>();
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int q) {
     return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
   });

@@ -37,8 +37,8 @@ using Element = bf16;
 
 constexpr int kTileRows = 64;                    // h200_fp16.fa:73 tile
 constexpr int kTileKeys = 64;                    // h200_fp16.fa:73 tile
-constexpr int kHeadDimQK = 64;                   // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                    // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                   // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 64;                    // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                       // h200_fp16.fa:87 stages
 constexpr int kWarps = 4;                        // h200_fp16.fa:74 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -166,7 +166,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
   ptx::cp_async_commit();
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
   });

@@ -33,8 +33,8 @@ using Element = bf16;
 
 constexpr int kTileRows = 128;                   // h200_fp16.fa:13 tile
 constexpr int kTileKeys = 128;                   // h200_fp16.fa:13 tile
-constexpr int kHeadDimQK = 128;                  // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 128;                   // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 128;                  // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 128;                   // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                       // h200_fp16.fa:17 stages
 constexpr int kWarps = 8;                        // h200_fp16.fa:14 warps
 constexpr int kThreads = 32 * kWarps;            // 256
@@ -137,7 +137,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // S = Q K^T (h200_fp16.fa:12)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;
   });

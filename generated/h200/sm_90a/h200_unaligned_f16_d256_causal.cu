@@ -32,8 +32,8 @@ using Element = f16;
 
 constexpr int kTileRows = 128;                   // h200_fp16.fa:25 tile
 constexpr int kTileKeys = 64;                    // h200_fp16.fa:25 tile
-constexpr int kHeadDimQK = 256;                  // h200_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 256;                   // h200_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 256;                  // h200_fp16.fa:8 head_dim
+constexpr int kHeadDimV = 256;                   // h200_fp16.fa:8 head_dim
 constexpr int kStages = 2;                       // h200_fp16.fa:17 stages
 constexpr int kWarps = 8;                        // h200_fp16.fa:14 warps
 constexpr int kThreads = 32 * kWarps;            // 256
@@ -144,7 +144,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  // S = -inf where the key is not visible (h200_fp16.fa:9)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
   });

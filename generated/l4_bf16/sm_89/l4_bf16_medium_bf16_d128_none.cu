@@ -35,8 +35,8 @@ using Element = bf16;
 
 constexpr int kTileRows = 64;                    // l4_bf16.fa:37 tile
 constexpr int kTileKeys = 64;                    // l4_bf16.fa:37 tile
-constexpr int kHeadDimQK = 128;                  // l4_bf16.fa:4 head_dim
-constexpr int kHeadDimV = 128;                   // l4_bf16.fa:4 head_dim
+constexpr int kHeadDimQK = 128;                  // l4_bf16.fa:9 head_dim
+constexpr int kHeadDimV = 128;                   // l4_bf16.fa:9 head_dim
 constexpr int kStages = 2;                       // l4_bf16.fa:33 stages
 constexpr int kWarps = 4;                        // l4_bf16.fa:30 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -132,7 +132,7 @@ __device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
-  // S = -inf where the key is not visible (l4_bf16.fa:4)
+  // S = -inf where the key is not visible (l4_bf16.fa:10)
   if (cta.full_tiles <= j) {
     mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
       return k < cta.params.seq_kv;

@@ -39,8 +39,8 @@ using Element = f16;
 
 constexpr int kTileRows = 16;                    // l4_fp16.fa:41 tile
 constexpr int kTileKeys = 64;                    // l4_fp16.fa:41 tile
-constexpr int kHeadDimQK = 64;                   // l4_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                    // l4_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                   // l4_fp16.fa:9 head_dim
+constexpr int kHeadDimV = 64;                    // l4_fp16.fa:9 head_dim
 constexpr int kStages = 2;                       // l4_fp16.fa:45 stages
 constexpr int kWarps = 4;                        // l4_fp16.fa:42 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -165,7 +165,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
   ptx::cp_async_commit();
-  // S = -inf where the key is not visible (l4_fp16.fa:4)
+  // S = -inf where the key is not visible (l4_fp16.fa:10)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
   });

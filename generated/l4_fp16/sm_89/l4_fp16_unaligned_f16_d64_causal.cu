@@ -31,8 +31,8 @@ using Element = f16;
 
 constexpr int kTileRows = 128;                   // l4_fp16.fa:15 tile
 constexpr int kTileKeys = 128;                   // l4_fp16.fa:15 tile
-constexpr int kHeadDimQK = 64;                   // l4_fp16.fa:4 head_dim
-constexpr int kHeadDimV = 64;                    // l4_fp16.fa:4 head_dim
+constexpr int kHeadDimQK = 64;                   // l4_fp16.fa:9 head_dim
+constexpr int kHeadDimV = 64;                    // l4_fp16.fa:9 head_dim
 constexpr int kStages = 2;                       // l4_fp16.fa:25 stages
 constexpr int kWarps = 4;                        // l4_fp16.fa:16 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -113,7 +113,7 @@ __device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  // S = -inf where the key is not visible (l4_fp16.fa:4)
+  // S = -inf where the key is not visible (l4_fp16.fa:10)
   if (cta.full_tiles <= j) {
     mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
       return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;

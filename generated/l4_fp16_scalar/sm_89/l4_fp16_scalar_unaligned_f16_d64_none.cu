@@ -34,8 +34,8 @@ using Element = f16;
 
 constexpr int kTileRows = 32;                    // l4_fp16_scalar.fa:13 tile
 constexpr int kTileKeys = 64;                    // l4_fp16_scalar.fa:13 tile
-constexpr int kHeadDimQK = 64;                   // l4_fp16_scalar.fa:5 head_dim
-constexpr int kHeadDimV = 64;                    // l4_fp16_scalar.fa:5 head_dim
+constexpr int kHeadDimQK = 64;                   // l4_fp16_scalar.fa:8 head_dim
+constexpr int kHeadDimV = 64;                    // l4_fp16_scalar.fa:8 head_dim
 constexpr int kStages = 1;                       // l4_fp16_scalar.fa:17 stages
 constexpr int kWarps = 4;                        // l4_fp16_scalar.fa:14 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -138,7 +138,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // S = Q K^T (l4_fp16_scalar.fa:15)
   scores_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
-  // S = -inf where the key is not visible (l4_fp16_scalar.fa:5)
+  // S = -inf where the key is not visible (l4_fp16_scalar.fa:9)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;
   });

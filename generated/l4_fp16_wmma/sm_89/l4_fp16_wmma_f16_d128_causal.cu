@@ -38,8 +38,8 @@ using Element = f16;
 
 constexpr int kTileRows = 64;                    // l4_fp16_wmma.fa:22 tile
 constexpr int kTileKeys = 32;                    // l4_fp16_wmma.fa:22 tile
-constexpr int kHeadDimQK = 128;                  // l4_fp16_wmma.fa:5 head_dim
-constexpr int kHeadDimV = 128;                   // l4_fp16_wmma.fa:5 head_dim
+constexpr int kHeadDimQK = 128;                  // l4_fp16_wmma.fa:9 head_dim
+constexpr int kHeadDimV = 128;                   // l4_fp16_wmma.fa:9 head_dim
 constexpr int kStages = 1;                       // l4_fp16_wmma.fa:18 stages
 constexpr int kWarps = 4;                        // l4_fp16_wmma.fa:15 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -167,7 +167,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   if (j + kStages < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
-  // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
+  // S = -inf where the key is not visible (l4_fp16_wmma.fa:10)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
   });

@@ -38,8 +38,8 @@ using Element = f16;
 
 constexpr int kTileRows = 64;                    // l4_fp16_wmma.fa:14 tile
 constexpr int kTileKeys = 64;                    // l4_fp16_wmma.fa:14 tile
-constexpr int kHeadDimQK = 64;                   // l4_fp16_wmma.fa:5 head_dim
-constexpr int kHeadDimV = 64;                    // l4_fp16_wmma.fa:5 head_dim
+constexpr int kHeadDimQK = 64;                   // l4_fp16_wmma.fa:9 head_dim
+constexpr int kHeadDimV = 64;                    // l4_fp16_wmma.fa:9 head_dim
 constexpr int kStages = 1;                       // l4_fp16_wmma.fa:18 stages
 constexpr int kWarps = 4;                        // l4_fp16_wmma.fa:15 warps
 constexpr int kThreads = 32 * kWarps;            // 128
@@ -160,7 +160,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
   // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
   ptx::cta_barrier();
-  // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
+  // S = -inf where the key is not visible (l4_fp16_wmma.fa:10)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;
   });

@@ -34,7 +34,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
-#include <map>
+#include <unordered_map>
 
 namespace fagen {
 
@@ -70,14 +70,15 @@ private:
 struct Event {
   static constexpr unsigned kNever = ~0u;
   unsigned point = 0;
+  bool active = true; ///< false: a copy whose `when` is false
   const ir::Op *op = nullptr;
-  bool active = true;                                 ///< false: a copy whose `when` is false
-  std::array<int64_t, ir::kMostOperands> positions{}; ///< of each operand; 0 where there is none
+  std::array<int64_t, ir::kMostPlaced> positions{}; ///< of each operand that may be a ring; 0 where there is none
   unsigned doneAt = 0;      ///< of a cp_async copy: the event whose wait completes it, or kNever
   unsigned committedAt = 0; ///< of a cp_async copy: the event that closes its group, or kNever
   unsigned group = 0;       ///< of a cp_async copy: its group; of other events: groups closed so far
   int64_t bytes = 0;        ///< that an arrive announces
   bool operator==(const Event &) const = default;
+  int64_t positionOf(unsigned operand) const { return operand < positions.size() ? positions[operand] : 0; }
   /// Of the positions: for a hash.
   uint64_t mixed() const {
     uint64_t mix = 0;
@@ -109,11 +110,11 @@ bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Point
 /// Timelines, each once.
 class TimelinePool {
 public:
-  /// The one that has the same events: `timeline`, which is then left with its warps only, or an older one.
-  const Timeline *keep(Timeline &timeline);
+  /// One that has the same events: a copy, or an older one.
+  const Timeline *keep(const Timeline &timeline);
 
 private:
-  std::map<size_t, std::vector<std::unique_ptr<const Timeline>>> byHash;
+  std::unordered_map<size_t, llvm::SmallVector<std::unique_ptr<const Timeline>, 1>> byHash;
 };
 
 /// Roles that run side by side with the same values of the lets: one timeline a role, or one for each group of its

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fagen/IR/IR.h"
+#include "fagen/Passes/Passes.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -25,17 +26,22 @@ std::vector<std::string> passesBehindBuffers();
 class Lowering final : public SharedMeter {
 public:
   /// Side by side. A variant that the passes refuse is not measured; who lowers it again hears why.
-  void measure(llvm::ArrayRef<Variant *> variants) override;
+  std::vector<MeasuredSchedule> measure(llvm::ArrayRef<const Variant *> variants) override;
 
   /// The variant's program with all its buffers, where measure() has made it of this very schedule; null otherwise, and
   /// when it was taken before. Of different variants from several threads.
   std::unique_ptr<ir::Program> take(const Variant &variant);
+  /// How the variant is arranged so that it fits: for passes that lower it again. Likewise from several threads.
+  Arranged arrangedOf(const Variant &variant);
 
 private:
   struct Kept {
     Schedule schedule; ///< that was lowered
+    Arranged arranged;
     std::unique_ptr<ir::Program> program;
   };
+  Kept *find(const Variant &variant); ///< what was made of this very schedule, or null
+
   llvm::StringMap<Kept> kept; ///< by symbol
 };
 

@@ -16,12 +16,20 @@ struct Schedule;
 struct Variant;
 
 /// What a pass may know next to the kernel.
+/// What lowering finds by trying: the best that fits (fagen/Lower/Lower.h).
+struct Arranged {
+  unsigned querySlots = 1; ///< 2: the next Q comes while this one is used; results leave through the slot that was read
+  unsigned stagedColumns = 0; ///< columns of O that leave through shared memory at once; 0: each thread stores its own
+  bool isQueryOverRing = false; ///< Q lies over K and V while it is on its way to registers
+};
+
 struct PassContext {
   Diagnostics &diags;
   const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR
   llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
   ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other; a pass may add one
   bool runsAll = false;           ///< all passes that are left, in order, and not those that a user picked
+  Arranged arranged = {};         ///< of the variant
 
   /// What helps where a kernel is not as a pass needs it.
   llvm::StringRef advice() const { return runsAll ? "" : ". Run the passes before it first, each once"; }

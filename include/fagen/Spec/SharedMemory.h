@@ -35,12 +35,19 @@ struct RegisterFigures {
   unsigned ctasPerSm = 0;
 };
 
+struct MeasuredSchedule {
+  SharedMemory shared;
+  RegisterFigures figures;
+};
+
 class SharedMeter {
 public:
   virtual ~SharedMeter() = default;
-  /// Fills `schedule.shared` and `schedule.figures`, and what of the schedule follows from it, of each variant. They
-  /// break no other rule.
-  virtual void measure(llvm::ArrayRef<Variant *> variants) = 0;
+  /// What each variant takes. They break no other rule.
+  virtual std::vector<MeasuredSchedule> measure(llvm::ArrayRef<const Variant *> variants) = 0;
 };
+
+/// Asks the meter, and notes in the variants' schedules what it answers.
+void noteMeasures(SharedMeter &meter, llvm::ArrayRef<Variant *> variants);
 
 } // namespace fagen

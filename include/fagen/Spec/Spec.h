@@ -87,10 +87,7 @@ struct Schedule {
   unsigned rowWarps = 1; ///< warps side by side over query rows
   unsigned keyWarps = 1; ///< warps side by side over keys of one tile; they merge at the end
 
-  // Found by lowering (fagen/Lower/Lower.h), which tries what is the best as long as it fits.
-  unsigned querySlots = 1; ///< 2: the next Q comes while this one is used; results leave through the slot that was read
-  unsigned stagedColumns = 0; ///< columns of O that leave through shared memory at once; 0: each thread stores its own
-  bool isQueryOverRing = false; ///< Q lies over K and V while it is on its way to registers
+  // What a SharedMeter answered to the checks (noteMeasures).
   SharedMemory shared;
   RegisterFigures figures;
 };
@@ -112,10 +109,15 @@ struct Variant {
   std::vector<Schedule> tuneChoices; ///< the other tune combinations that fit, for the tuner; not variants of their own
   std::vector<std::string> evidence; ///< of tuned values: what was measured, a line each
   Location location;                 ///< of the kernel's name
+  Location locationOf(llvm::StringRef key) const; ///< of a problem's key; of one that is not set the kernel's name
 };
 
 /// Whether it was found to take more shared memory than a CTA of its target may have.
 bool exceedsShared(const Variant &variant);
+
+/// The first compute capability that runs the variant's text, 10 * major + minor: the target's, or a later one where a
+/// value of its keys needs instructions that the target has and older GPUs of its family lack.
+unsigned firstSmOf(const Variant &variant);
 
 /// One line of select, its condition as a postfix program over run-time values (64-bit integers).
 struct SelectOp {

@@ -9,7 +9,10 @@
 
 #include "Execution.h"
 
-#include <set>
+#include "fagen/Support/HashOfList.h"
+
+#include <unordered_map>
+#include <unordered_set>
 
 namespace fagen {
 
@@ -64,10 +67,10 @@ private:
   std::vector<Entry> runs;
   std::vector<unsigned> originals;
   size_t lastTurns = 0; ///< of the run that was added last, or was there already
-  std::set<std::vector<const Timeline *>> seen;
+  std::unordered_set<std::vector<const Timeline *>, HashOfList> seen;
   llvm::DenseMap<const Timeline *, unsigned> doings;
-  std::map<size_t, llvm::SmallVector<const Timeline *, 1>> byHash; ///< the first timeline of each doing
-  std::map<std::vector<unsigned>, unsigned> byDoings;              ///< the original
+  std::unordered_map<size_t, llvm::SmallVector<const Timeline *, 1>> byHash; ///< the first timeline of each doing
+  std::unordered_map<std::vector<unsigned>, unsigned, HashOfList> byDoings;  ///< the original
 };
 
 } // namespace fagen

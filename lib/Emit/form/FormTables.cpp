@@ -98,101 +98,6 @@ static StringRef wordOf(Place place) {
   }
 }
 
-// ---- The table ----
-
-static std::string numberText(double value) {
-  if (std::isinf(value))
-    return value < 0 ? "-kInfinity" : "kInfinity";
-  return fmt::format("{}", value);
-}
-
-/// Names and numbers: nothing to escape.
-static std::string quoted(StringRef text) { return "\"" + text.str() + "\""; }
-
-static std::string extentOp(const form::Extent &extent) {
-  switch (extent.kind) {
-  case form::Extent::Number:
-    return fmt::format("{{FAGEN_OP_CONSTANT, 0, {}}}", extent.value);
-  case form::Extent::OfPlace:
-    return fmt::format("{{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_{}}}", wordOf(Place(extent.value)).upper());
-  case form::Extent::OfParam:
-    return fmt::format("{{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0 + {}}}", extent.value);
-  }
-  llvm_unreachable("kinds of extents");
-}
-
-static std::string flagsOf(const form::Param &param, bool isInMask) {
-  std::vector<StringRef> flags;
-  if (param.isAscending)
-    flags.push_back("FAGEN_PARAM_ASCENDING");
-  if (isInMask)
-    flags.push_back("FAGEN_PARAM_IN_MASK");
-  return flags.empty() ? "0" : join(flags, " | ");
-}
-
-/// One param's line; `extent` counts the form's extents.
-static std::string paramText(const form::Use &use, unsigned index, const form::Layout &layout, bool isInMask,
-                             unsigned number, unsigned &extent) {
-  const form::Param &param = use.form->params[index];
-  const Range range = rangeOf(param);
-  const std::optional<unsigned> offset = offsetOf(layout, index);
-  std::string text = fmt::format(
-      "    {{.name = {}, .element = FAGEN_ELEMENT_{}, .rank = {}, .offset = {}, .flags = {}, .low = {}, .high = {}",
-      quoted(param.name), toString(param.element).upper(), param.extents.size(),
-      offset ? std::to_string(*offset) : "FAGEN_PARAM_BOUND", flagsOf(param, isInMask), numberText(range.low),
-      numberText(range.high));
-  if (const form::Bound *bound = use.boundOf(index))
-    text += fmt::format(", .bound = {}", numberText(boundValue(*use.form, *bound)));
-  std::vector<std::string> extents;
-  for (unsigned i = 0; i < param.extents.size(); ++i)
-    extents.push_back(fmt::format("{{.ops = kExtents{} + {}, .size = 1}}", number, extent++));
-  if (!extents.empty())
-    text += ", .extents = {" + join(extents, ", ") + "}";
-  return text + "},\n";
-}
-
-static std::string paramsText(const form::Use &use, unsigned number) {
-  const std::set<unsigned> inMask = paramsOfMask(*use.form);
-  const form::Layout layout = form::layoutOf(use);
-  std::string extents, params;
-  unsigned extent = 0;
-  for (const auto &[index, param] : enumerate(use.form->params)) {
-    for (const form::Extent &each : param.extents)
-      extents += "    " + extentOp(each) + ",\n";
-    params += paramText(use, index, layout, inMask.count(index), number, extent);
-  }
-  std::string text;
-  if (!extents.empty())
-    text += fmt::format("const fagen_op kExtents{}[] = {{\n{}}};\n\n", number, extents);
-  if (!params.empty())
-    text += fmt::format("const fagen_form_param kParams{}[] = {{\n{}}};\n\n", number, params);
-  return text;
-}
-
-std::string fagen::tableForms(const KernelSpec &kernel) {
-  std::string text, forms;
-  for (const auto &[number, use] : enumerate(kernel.forms)) {
-    text += paramsText(*use, number);
-    forms +=
-        fmt::format("    {{.name = {}, .text = {}, .hash = 0x{:016x}, .params = {}, .param_count = {}, .param_size = "
-                    "sizeof(fagen_form_param), .bytes = {}}},\n",
-                    quoted(use->form->name), quoted(toText(*use)), hashOf(*use->form),
-                    use->form->params.empty() ? "nullptr" : fmt::format("kParams{}", number), use->form->params.size(),
-                    form::layoutOf(*use).bytes);
-  }
-  if (forms.empty())
-    return "";
-  const bool isOpen = any_of(kernel.forms, [](const std::shared_ptr<const form::Use> &use) {
-    return any_of(use->form->params, [](const form::Param &param) {
-      return std::isinf(rangeOf(param).low) || std::isinf(rangeOf(param).high);
-    });
-  });
-  return (isOpen ? "constexpr double kInfinity = std::numeric_limits<double>::infinity();\n\n" : "") + text +
-         "const fagen_form kForms[] = {\n" + forms + "};\n";
-}
-
-// ---- The manifest ----
-
 static json::Value wordOf(const Form &form, const form::Extent &extent) {
   switch (extent.kind) {
   case form::Extent::Number:
@@ -230,20 +135,109 @@ static json::Object paramObject(const form::Use &use, unsigned index, const form
   return object;
 }
 
+/// What the manifest says of the form's params, in their order.
+static std::vector<json::Object> paramObjects(const form::Use &use) {
+  const std::set<unsigned> inMask = paramsOfMask(*use.form);
+  const form::Layout layout = layoutOf(use);
+  std::vector<json::Object> params;
+  for (unsigned index = 0; index < use.form->params.size(); ++index)
+    params.push_back(paramObject(use, index, layout, inMask.count(index)));
+  return params;
+}
+
+// ---- The table ----
+
+/// Names and numbers: nothing to escape.
+static std::string quoted(StringRef text) { return "\"" + text.str() + "\""; }
+
+static std::string extentOp(const form::Extent &extent) {
+  switch (extent.kind) {
+  case form::Extent::Number:
+    return fmt::format("{{FAGEN_OP_CONSTANT, 0, {}}}", extent.value);
+  case form::Extent::OfPlace:
+    return fmt::format("{{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_{}}}", wordOf(Place(extent.value)).upper());
+  case form::Extent::OfParam:
+    return fmt::format("{{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0 + {}}}", extent.value);
+  }
+  llvm_unreachable("kinds of extents");
+}
+
+/// One param's line; `extent` counts the form's extents.
+static std::string paramText(const json::Object &param, unsigned number, unsigned &extent) {
+  auto numberOr = [&](StringRef key, const char *absent) {
+    const std::optional<double> found = param.getNumber(key);
+    return found ? fmt::format("{}", *found) : absent;
+  };
+  std::vector<StringRef> flags;
+  for (const auto &[key, flag] : {std::pair("ascending", "FAGEN_PARAM_ASCENDING"), {"mask", "FAGEN_PARAM_IN_MASK"}})
+    if (param.get(key))
+      flags.push_back(flag);
+  std::string text = fmt::format(
+      "    {{.name = {}, .element = FAGEN_ELEMENT_{}, .rank = {}, .offset = {}, .flags = {}, .low = {}, .high = {}",
+      quoted(*param.getString("name")), param.getString("element")->upper(), *param.getInteger("rank"),
+      numberOr("offset", "FAGEN_PARAM_BOUND"), flags.empty() ? "0" : join(flags, " | "), numberOr("low", "-kInfinity"),
+      numberOr("high", "kInfinity"));
+  if (param.get("bound"))
+    text += ", .bound = " + numberOr("bound", "");
+  std::vector<std::string> extents;
+  for (int64_t i = 0; i < *param.getInteger("rank"); ++i)
+    extents.push_back(fmt::format("{{.ops = kExtents{} + {}, .size = 1}}", number, extent++));
+  if (!extents.empty())
+    text += ", .extents = {" + join(extents, ", ") + "}";
+  return text + "},\n";
+}
+
+static std::string paramsText(const form::Use &use, unsigned number) {
+  std::string extents, params;
+  unsigned extent = 0;
+  for (const form::Param &param : use.form->params)
+    for (const form::Extent &each : param.extents)
+      extents += "    " + extentOp(each) + ",\n";
+  for (const json::Object &param : paramObjects(use))
+    params += paramText(param, number, extent);
+  std::string text;
+  if (!extents.empty())
+    text += fmt::format("const fagen_op kExtents{}[] = {{\n{}}};\n\n", number, extents);
+  if (!params.empty())
+    text += fmt::format("const fagen_form_param kParams{}[] = {{\n{}}};\n\n", number, params);
+  return text;
+}
+
+std::string fagen::tableForms(const KernelSpec &kernel) {
+  std::string text, forms;
+  for (const auto &[number, use] : enumerate(kernel.forms)) {
+    text += paramsText(*use, number);
+    forms +=
+        fmt::format("    {{.name = {}, .text = {}, .hash = 0x{:016x}, .params = {}, .param_count = {}, .param_size = "
+                    "sizeof(fagen_form_param), .bytes = {}}},\n",
+                    quoted(use->form->name), quoted(toText(*use)), hashOf(*use->form),
+                    use->form->params.empty() ? "nullptr" : fmt::format("kParams{}", number), use->form->params.size(),
+                    form::layoutOf(*use).bytes);
+  }
+  if (forms.empty())
+    return "";
+  const bool isOpen = any_of(kernel.forms, [](const std::shared_ptr<const form::Use> &use) {
+    return any_of(paramObjects(*use),
+                  [](const json::Object &param) { return !param.get("low") || !param.get("high"); });
+  });
+  return (isOpen ? "constexpr double kInfinity = std::numeric_limits<double>::infinity();\n\n" : "") + text +
+         "const fagen_form kForms[] = {\n" + forms + "};\n";
+}
+
+// ---- The manifest ----
+
 json::Array fagen::manifestForms(const KernelSpec &kernel) {
   json::Array forms;
   for (const std::shared_ptr<const form::Use> &use : kernel.forms) {
     const Form &form = *use->form;
-    const form::Layout layout = form::layoutOf(*use);
-    const std::set<unsigned> inMask = paramsOfMask(form);
     json::Array params, lets;
-    for (unsigned index = 0; index < form.params.size(); ++index)
-      params.push_back(paramObject(*use, index, layout, inMask.count(index)));
+    for (json::Object &param : paramObjects(*use))
+      params.push_back(std::move(param));
     for (const form::Let &let : form.lets)
       lets.push_back(json::Array{let.name, form::toPostfix(*let.value, form)});
     json::Object object{
-        {"name", form.name},           {"text", toText(*use)},  {"hash", fmt::format("{:016x}", hashOf(form))},
-        {"params", std::move(params)}, {"bytes", layout.bytes}, {"lets", std::move(lets)}};
+        {"name", form.name},           {"text", toText(*use)},          {"hash", fmt::format("{:016x}", hashOf(form))},
+        {"params", std::move(params)}, {"bytes", layoutOf(*use).bytes}, {"lets", std::move(lets)}};
     const std::pair<const char *, form::NodePtr> results[] = {
         {"score", form.score}, {"mask", form.mask}, {"sink", form.sink}, {"v_scale", form.vScale}};
     for (const auto &[key, value] : results)

@@ -3,6 +3,7 @@
 
 #include "SingleTables.h"
 
+#include "fagen/Emit/Manifest.h"
 #include "fagen/Emit/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,44 +27,13 @@ struct Part {
 constexpr int kBindsOr = 1, kBindsAnd = 2, kBindsEqual = 3, kBindsLess = 4, kBindsSum = 5, kBindsProduct = 6,
               kBindsUnary = 7, kBindsWhole = 8;
 
-struct Operator {
-  const char *text;
-  int binding;
-};
-
-/// An operator of C; no text for those that are functions.
-Operator operatorOf(SelectOp::Kind kind) {
-  switch (kind) {
-  case SelectOp::Add:
-    return {"+", kBindsSum};
-  case SelectOp::Sub:
-    return {"-", kBindsSum};
-  case SelectOp::Mul:
-    return {"*", kBindsProduct};
-  case SelectOp::Eq:
-    return {"==", kBindsEqual};
-  case SelectOp::Ne:
-    return {"!=", kBindsEqual};
-  case SelectOp::Lt:
-    return {"<", kBindsLess};
-  case SelectOp::Le:
-    return {"<=", kBindsLess};
-  case SelectOp::Gt:
-    return {">", kBindsLess};
-  case SelectOp::Ge:
-    return {">=", kBindsLess};
-  case SelectOp::And:
-    return {"&&", kBindsAnd};
-  case SelectOp::Or:
-    return {"||", kBindsOr};
-  default:
-    return {nullptr, kBindsWhole};
-  }
-}
-
-const char *functionOf(SelectOp::Kind kind) {
-  return kind == SelectOp::Div ? "attn_div" : kind == SelectOp::Mod ? "attn_mod" : "attn_ceil_div";
-}
+/// By the number of a SelectOp: its operator in C, or of a function, which binds its arguments wholly, nothing.
+constexpr const char *kOperators[] = {"",  "",   "+",  "-", "*",  "",  "",   "",   "-",
+                                      "!", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
+constexpr int kBindings[] = {0,           0,           kBindsSum,   kBindsSum,   kBindsProduct, kBindsWhole,
+                             kBindsWhole, kBindsWhole, kBindsUnary, kBindsUnary, kBindsEqual,   kBindsEqual,
+                             kBindsLess,  kBindsLess,  kBindsLess,  kBindsLess,  kBindsAnd,     kBindsOr};
+static_assert(std::size(kOperators) == SelectOp::Or + 1 && std::size(kBindings) == SelectOp::Or + 1);
 
 const char *variableOf(SelectVariable variable) {
   static const char *const names[] = {"p->batch",       "p->heads",      "p->kv_heads", "p->seq_q", "p->seq_kv", "sms",
@@ -79,15 +49,15 @@ std::string within(const Part &part, int binding) {
 }
 
 Part join(SelectOp::Kind kind, const Part &left, const Part &right) {
-  const Operator op = operatorOf(kind);
-  if (!op.text)
-    return {fmt::format("{}({}, {}, &is_defined)", functionOf(kind), left.text, right.text), kBindsWhole};
+  assert(kind <= SelectOp::Or && "the others are the compiler's own");
+  const int binding = kBindings[kind];
+  if (binding == kBindsWhole)
+    return {fmt::format("attn_{}({}, {}, &is_defined)", wordOf(kind).str(), left.text, right.text), kBindsWhole};
   // Of comparisons a second one is always in parentheses.
-  const bool compares = op.binding == kBindsEqual || op.binding == kBindsLess;
-  const int leftBinding = compares ? kBindsSum : op.binding;
-  return {fmt::format("{} {} {}", within(left, leftBinding), op.text,
-                      within(right, compares ? kBindsSum : op.binding + (op.binding > kBindsAnd))),
-          op.binding};
+  const bool compares = binding == kBindsEqual || binding == kBindsLess;
+  return {fmt::format("{} {} {}", within(left, compares ? kBindsSum : binding), kOperators[kind],
+                      within(right, compares ? kBindsSum : binding + (binding > kBindsAnd))),
+          binding};
 }
 
 std::string constantOf(int64_t value) { return value == INT64_MIN ? "INT64_MIN" : std::to_string(value); }
@@ -129,7 +99,7 @@ std::string fagen::expressionOf(llvm::ArrayRef<SelectOp> program) {
     else if (op.kind == SelectOp::Variable)
       stack.push_back({variableOf(SelectVariable(op.value)), kBindsWhole});
     else if (op.kind == SelectOp::Neg || op.kind == SelectOp::Not)
-      stack.back() = {(op.kind == SelectOp::Neg ? "-" : "!") + within(stack.back(), kBindsWhole), kBindsUnary};
+      stack.back() = {kOperators[op.kind] + within(stack.back(), kBindsWhole), kBindsUnary};
     else {
       const Part right = stack.pop_back_val();
       stack.back() = join(op.kind, stack.back(), right);
@@ -147,7 +117,7 @@ std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned
     const Problem &problem = variant.problem;
     const LaunchPlan &launch = one.launches.front(), *const merge = mergeOf(one);
     text += fmt::format("    {{\"{}\", {}, {}, {}, {}{}, {}, {}, {}, {}, {}, {},\n", variant.name, variant.target->sm,
-                        variant.target->firstSm, variant.target->lastSm, prefix.str(), toString(problem.dtype).upper(),
+                        firstSmOf(variant), variant.target->lastSm, prefix.str(), toString(problem.dtype).upper(),
                         int(problem.mask == Mask::Causal), problem.headDimQK, problem.headDimV, int(problem.lse),
                         variant.scheduleIndex, int(dispatchOf(variant) == FAGEN_ROW_FALLBACK));
     text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", one.alignment, variant.schedule.tileRows,

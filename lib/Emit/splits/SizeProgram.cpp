@@ -13,25 +13,15 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static std::optional<SelectOp::Kind> operationOf(ExprKind kind) {
-  switch (kind) {
-  case ExprKind::Add:
-    return SelectOp::Add;
-  case ExprKind::Sub:
-    return SelectOp::Sub;
-  case ExprKind::Mul:
-    return SelectOp::Mul;
-  case ExprKind::FloorDiv:
-    return SelectOp::FloorDiv;
-  case ExprKind::CeilDiv:
-    return SelectOp::CeilDiv;
-  case ExprKind::Min:
-    return SelectOp::Min;
-  case ExprKind::Max:
-    return SelectOp::Max;
-  default:
-    return std::nullopt;
-  }
+std::optional<SelectOp::Kind> fagen::operationOf(ExprKind kind) {
+  static constexpr std::pair<ExprKind, SelectOp::Kind> kOperations[] = {
+      {ExprKind::Add, SelectOp::Add},           {ExprKind::Sub, SelectOp::Sub}, {ExprKind::Mul, SelectOp::Mul},
+      {ExprKind::FloorDiv, SelectOp::FloorDiv}, {ExprKind::Mod, SelectOp::Mod}, {ExprKind::CeilDiv, SelectOp::CeilDiv},
+      {ExprKind::Min, SelectOp::Min},           {ExprKind::Max, SelectOp::Max}};
+  for (const auto &[of, operation] : kOperations)
+    if (of == kind)
+      return operation;
+  return std::nullopt;
 }
 
 namespace {

@@ -14,4 +14,7 @@ namespace fagen {
 /// program has no such operator, or would be too deep.
 std::optional<std::vector<SelectOp>> sizeProgram(const ir::Kernel &kernel, const ir::Expr &expr);
 
+/// By which such a program computes an operator of integers; none: it has none.
+std::optional<SelectOp::Kind> operationOf(ir::ExprKind kind);
+
 } // namespace fagen

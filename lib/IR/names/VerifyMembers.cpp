@@ -37,8 +37,7 @@ public:
   bool check() {
     for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
       checkOnce(*kernel);
-      if (kernel->hasOwnParams())
-        claimAll(*kernel);
+      claimAll(*kernel);
       checkSymbol(*kernel);
     }
     return isSound;
@@ -65,13 +64,15 @@ private:
   }
 
   void claimAll(const Kernel &kernel) {
+    llvm::StringSet<> numbers;
     for (const std::string &size : kernel.sizes) {
+      numbers.insert(size);
       const auto range = kernel.sizeRanges.find(size);
       claim(size, {"", range == kernel.sizeRanges.end() ? "a size" : "a size" + textOf(range->second), &kernel},
             kernel.location);
     }
     for (const Scalar &scalar : kernel.scalars)
-      if (!llvm::is_contained(kernel.sizes, scalar.name)) // which is said already
+      if (numbers.insert(scalar.name).second) // else it hides another, which is said already
         claim(scalar.name, {"", scalar.isReal ? "an f32" : "an i32" + textOf({scalar.low, scalar.high}), &kernel},
               kernel.location);
     llvm::StringSet<> known;
@@ -107,6 +108,7 @@ private:
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernel, size).str();
     text += tensor.isStrided ? "] strided" : "]";
+    text += tensor.isPaired ? " paired" : "";
     if (tensor.values)
       text += textOf(*tensor.values);
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +

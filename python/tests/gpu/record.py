@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # fagen: all that only a GPU can show of the Python package, in one run, as evidence.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""record.py --out DIR [--wheel FILE]... [--note commit=HASH] [--only NAME,...]: runs what stands here beside it and writes a
+"""record.py --out DIR [--wheel FILE]... [--note commit=HASH] [--only NAME,...]: runs what stands here next to it and writes a
 JSON file for each, with the machine and the versions.
 
 What is timed runs first and alone: `host` (host_time.py) and `bench` (fagen bench). The tests then run side by side: `torch`, `fa2`,
-`fa2_kvcache`, `sdpa`, `transformers`, `jax`, `forms`, `lengths`, `mods`, `reports`. Wheels are unpacked into a directory of their own, in front of what is installed: no network and no
+`fa2_kvcache`, `sdpa`, `transformers`, `jax`, `forms`, `lengths`, `gradients`, `mods`, `reports`. Wheels are unpacked into a directory of their own, which Python searches first: no network and no
 pip are needed. Prints a line for each. Exits with 0 when all passed, 2 when something failed.
 """
 import argparse
@@ -29,7 +29,7 @@ TIMED = ("host", "bench")
 TESTS = {"torch": ["test_gpu.py", "-k", "not host_time"],  # the host is busy with the others
          "fa2": ["test_fa2_gpu.py", "-k", "not kvcache"], "fa2_kvcache": ["test_fa2_gpu.py", "-k", "kvcache"],
          "sdpa": ["test_sdpa_gpu.py"], "transformers": ["test_transformers_gpu.py"], "jax": ["test_jax_gpu.py"],
-         "forms": ["test_forms_gpu.py"], "lengths": ["test_lengths_gpu.py"], "mods": ["test_mods_gpu.py"], "reports": ["test_reports_gpu.py"]}
+         "forms": ["test_forms_gpu.py"], "lengths": ["test_lengths_gpu.py"], "gradients": ["test_gradients_gpu.py"], "mods": ["test_mods_gpu.py"], "reports": ["test_reports_gpu.py"]}
 VERSIONS = """import importlib.metadata as m, json
 def version(name):
     try:
@@ -139,7 +139,7 @@ class Recorder:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, metavar="DIR")
-    parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="unpacked in front of what is installed")
+    parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="unpacked; found before what is installed")
     parser.add_argument("--note", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--only", default=",".join((*TIMED, *TESTS)), metavar="NAME,...")
     parser.add_argument("--seconds", type=int, default=270, help="limit of each step (default: 270)")

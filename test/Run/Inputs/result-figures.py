@@ -1,14 +1,16 @@
-"""Figures that docs/Results.md says in sentences, made of the summaries in evidence/: result-figures.py RESULTS EVIDENCE prints each phrase that
+"""Figures that docs/Results.md says in sentences, made of evidence/: result-figures.py RESULTS EVIDENCE prints each phrase that
 is not there, and ends with 1 where there is one."""
-import json
+import os
 import re
 import statistics
 import sys
 
+sys.path.insert(0, os.path.join(sys.argv[2], os.pardir, "measure"))
+from evidence_files import object_of  # noqa: E402 (measure/evidence_files.py)
+
 
 def load(name):
-    with open(f"{sys.argv[2]}/{name}", encoding="utf-8") as file:
-        return json.load(file)
+    return object_of(os.path.join(sys.argv[2], name))
 
 
 def checks(*names):

