@@ -457,7 +457,7 @@ private:
     if (sums != product.sumsOfRight())
       defect(op, a + " sums over " + Twine(sums) + (product.takesLeftTransposed() ? " rows, " : " columns, ") + b +
                      " over " + Twine(product.sumsOfRight()) + (product.takesRightTransposed() ? " columns" : " rows"));
-    if (product.first != 0 && (product.form != MmaForm::Ab || columns + product.first > product.columnsOfRight()))
+    if (product.first != 0 && (!product.mayBeginLater() || columns + product.first > product.columnsOfRight()))
       defect(op, acc + " has " + Twine(columns) + " columns from " + Twine(product.first) + " on, " + b + " has " +
                      Twine(product.columnsOfRight()) + "; first = " + Twine(product.first) +
                      " is for products of form ab that take some of these");

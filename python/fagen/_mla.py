@@ -34,7 +34,7 @@ def _splits(tiles, capacity, device):
     return min(range(1, most + 1), key=lambda splits: -(-tiles * splits // sms) * (capacity / splits + _START) + _PART * splits)
 
 
-def mla_decode(q, k_cache, block_table, cache_seqlens, head_dim_v=_HEAD_DIM_V, softmax_scale=None, causal=False):
+def mla_decode(q, k_cache, block_table, cache_seqlens, head_dim_v=512, softmax_scale=None, causal=False):
     """Attention over latent keys in pages, of which V is the first columns: O [batch, rows, heads, 512], LSE [batch, heads, rows], f32.
 
     q: [batch, rows, heads, 576], f16 or bf16. k_cache: [blocks, keys of a block, 1, 576]; blocks have any number of keys, and keys any

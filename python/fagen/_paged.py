@@ -39,7 +39,7 @@ def _sms_of(device):
 
 def _splits(tiles, capacity, device, key_bytes):
     """How many CTAs share the keys of a tile: as many as all fit at once, if each has a tile of keys; of a small cache as many as there are
-    multiprocessors, since the merge of a part takes longer than what a second CTA reads beside the first. They find by a sequence's
+    multiprocessors, since the merge of a part takes longer than what a second CTA reads next to the first. They find by a sequence's
     length which keys are theirs. key_bytes: of K and V, of a key of a tile."""
     sms = _sms_of(device)
     few, many = sms // max(tiles, 1), _CTAS_OF_SM * sms // max(tiles, 1)

@@ -29,6 +29,8 @@ struct Product {
   unsigned sumsOfLeft() const { return takesLeftTransposed() ? a->rows : a->columns; }
   unsigned sumsOfRight() const { return takesRightTransposed() ? b->columns : b->rows; }
   unsigned columnsOfRight() const { return takesRightTransposed() ? b->rows : b->columns; }
+  /// Whether acc may have columns of b from any on.
+  bool mayBeginLater() const { return form == MmaForm::Ab; }
   /// Whether warps side by side divide what is summed over, each with its part of the left operand; else they divide
   /// the columns.
   bool dividesSums() const { return form == MmaForm::Ab && a->space == Space::Fragment; }
