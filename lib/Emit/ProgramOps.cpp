@@ -391,15 +391,15 @@ void ProgramOpEmitter::emitMerge(const Op &op) {
 
 void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
   const Buffer &parts = tensorOf(*merge.parts().buffer);
-  line(out, "merge_parts<{}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), vectorBytes(),
-       expression(parts.shape.front()));
+  line(out, "merge_parts<{}, {}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), ofRole.warps,
+       vectorBytes(), expression(parts.shape.front()));
   auto scope = out.scope();
   auto deeper = out.scope();
   for (const Operand *const each : {&merge.parts(), &merge.sums()})
     line(out, "RowsOfParts{{{}, {}}},", placedRows(*each), strideOfParts(tensorOf(*each->buffer)));
   line(out, "{}, {},", placedRows(merge.o()), placedRows(merge.lse()));
-  line(out, "{} + ptx::warp_index() - {}, {});", expression(firstRowOf(*merge)), ofRole.firstWarp,
-       expression(Matrix(merge.o()).rows()));
+  line(out, "{}, {}, ptx::warp_index() - {});", expression(firstRowOf(*merge)), expression(Matrix(merge.o()).rows()),
+       ofRole.firstWarp);
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
