@@ -46,7 +46,7 @@ class Fagen(ConanFile):
         copy(self, "*LICENSE*", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
-        # The package's own files for find_package have fagen_add_kernels, too, and the static library beside the shared one:
+        # The package's own files for find_package have fagen_add_kernels, too, and the static library next to the shared one:
         # COMPONENTS of a consumer's find_package choose.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "fagen")]

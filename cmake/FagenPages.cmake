@@ -22,3 +22,18 @@ function(fagen_pages folder variable)
   endforeach()
   set(${variable} ${files} PARENT_SCOPE)
 endfunction()
+
+# fagen_mla(FOLDER VARIABLE): programs that decode with latent keys in pages (MLA), one for each type, all of one text. VARIABLE is the
+# list of their files.
+function(fagen_mla folder variable)
+  set(text ${PROJECT_SOURCE_DIR}/specs/mla.fair.in)
+  set(files "")
+  set(TILE_KEYS 64)
+  set(STAGES 2)
+  foreach(TYPE IN ITEMS f16 bf16)
+    set(NAME mla_${TYPE})
+    configure_file(${text} ${folder}/${NAME}.fair @ONLY)
+    list(APPEND files ${folder}/${NAME}.fair)
+  endforeach()
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()

@@ -1,5 +1,6 @@
 # fagen_make_ready(FOLDER): makes FOLDER what fagen_add_ready_kernels, the Python package and its wheels compile: specs/ready.txt with a line for
 # each program of a template, these programs, and links to the specs.
+include(FagenFp8)
 include(FagenGradients)
 include(FagenPages)
 include(FagenRagged)
@@ -44,6 +45,10 @@ function(_fagen_programs_of template folder variable)
     fagen_pages(${folder} made)
   elseif(template STREQUAL backward.fair.in)
     fagen_gradients(${folder} made)
+  elseif(template STREQUAL mla.fair.in)
+    fagen_mla(${folder} made)
+  elseif(template STREQUAL fp8_products.fair.in)
+    fagen_fp8(${folder} made)
   else()
     message(FATAL_ERROR "specs/ready.txt: nothing says which programs are made of '${template}': cmake/FagenReady.cmake has the templates")
   endif()

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The method of docs/Laboratory.md: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed ones; the
 contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after a second of
-the same load, alternating = no idling, and three timed replays a round behind one that is not. Raw samples and sensor
+the same load, alternating = no idling, and three timed replays a round after one that is not. Raw samples and sensor
 readings go to the JSON, which is written anew after each problem. `fagen-run time --baseline sdpa` runs this script with
 --stream: then each line of standard output is {"progress": [done, total, what]}, the last one {"result": ...}."""
 import argparse
@@ -227,11 +227,11 @@ class Exact:
     @staticmethod
     def head(q, k, v, mask, batch, head):
         q, k, v = q[batch, head], *(t[batch, head * t.shape[1] // q.shape[1]] for t in (k, v))
-        parts, behind = [], k.shape[0] - q.shape[0]
+        parts, later = [], k.shape[0] - q.shape[0]
         for row in range(0, q.shape[0], CHECKED_ROWS):
             scores = q[row:row + CHECKED_ROWS].double() @ k.double().T * q.shape[1] ** -0.5
             if mask == "causal":
-                scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(row + behind + 1), float("-inf"))
+                scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(row + later + 1), float("-inf"))
             parts.append(torch.softmax(scores, -1).nan_to_num(0) @ v.double())
         return torch.cat(parts)
 

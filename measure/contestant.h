@@ -3,7 +3,7 @@
 //
 // A library that exports fagen_contestant_launch takes part: --contestant NAME=LIBRARY.so. It is called on the tensors
 // that all contestants of a problem share, captured into the same CUDA graphs and timed in the same rounds; before that
-// its O must agree with PyTorch's. FlashAttention-3's kernels behind a few lines of C++ are such a library.
+// its O must agree with PyTorch's. FlashAttention-3's kernels, called by a few lines of C++, are such a library.
 #ifndef FAGEN_MEASURE_CONTESTANT_H
 #define FAGEN_MEASURE_CONTESTANT_H
 

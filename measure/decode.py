@@ -3,7 +3,7 @@
 """python3 measure/decode.py LIBRARY DIRECTORY... --output FILE [--shape b,h,hkv,keys,d[,rows]]... [--variant NAME]...
 
 A decoding step meets K and V that the layers between have pushed out of the L2. So each shape has as many copies of K
-and V as take `--rotate` MiB, and launches go round them. Times are of CUDA graphs of launches one behind the other, in
+and V as take `--rotate` MiB, and launches go round them. Times are of CUDA graphs of launches one after the other, in
 bursts that take turns; intervals of ratios are by a bootstrap over the rounds, both sides of a ratio from one round."""
 import argparse
 import itertools

@@ -16,7 +16,7 @@ FLAG_PDL = 2
 
 
 def _structs():
-    """The Python package's, which is not needed otherwise: beside this file where it is installed."""
+    """The Python package's, which is not needed otherwise: next to this file where it is installed."""
     here = os.path.dirname(os.path.abspath(__file__))
     places = [os.path.join(here, "_structs.py"), os.path.join(here, "..", "python", "fagen", "_structs.py")]
     spec = importlib.util.spec_from_file_location("fagen_structs", next(filter(os.path.exists, places)))

@@ -4,7 +4,7 @@
 """first_reference.py --output FILE: no GPU is asked for.
 
 Rescaling optimistically, a row keeps the maximum of its first key tile for as long as its terms fit f16. With a reference
-that is larger by 2^n they fit for longer, and what is small beside it has fewer bits, or none. Terms are rounded to f16, all
+that is larger by 2^n they fit for longer, and what is small next to it has fewer bits, or none. Terms are rounded to f16, all
 else is f64. The error is that of O's rows in the root mean square, over their own size; rows are those of one head."""
 import argparse
 import json

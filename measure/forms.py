@@ -2,7 +2,7 @@
 # fagen: times forms (scores and masks as expressions) compared with FlexAttention, on the same tensors in one process.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each case is a form of specs/forms.fa and the same mask and score as FlexAttention's functions. The contestants take turns
-in rounds, by the method of compare_sdpa.py (docs/Laboratory.md). Beside the times stand each contestant's largest
+in rounds, by the method of compare_sdpa.py (docs/Laboratory.md). Next to the times stand each contestant's largest
 difference from a reference in f32, what a plain causal kernel takes, and the time of the visible tiles: our dense kernel's
 on the same problem without a mask, times visible key tiles over all key tiles. The JSON is written anew after each case."""
 import argparse

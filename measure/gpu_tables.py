@@ -4,7 +4,7 @@
 """gpu_tables.py --resources FILE... --model FILE...
 
 Resources: what `fagen SPEC --check-resources` printed. Model: of `fagen SPEC --emit=plan --shape ... --json`. Prints a
-table of the prefill schedules without a mask; the causal kernels' registers stand behind a slash.
+table of the prefill schedules without a mask; the causal kernels' registers stand after a slash.
 """
 import argparse
 import json

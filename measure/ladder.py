@@ -80,8 +80,8 @@ def run(arguments):
         call(fagen_run, "time", *plain, *options, *(word for shape in shapes for word in ("--shape", shape)), *baselines,
              "--rounds", str(arguments.rounds), "--output", str(output / "time.json"))
         for shape in shapes:
-            beside = ["--plain", *plain] if shape in (arguments.cost or shapes) else []
-            failed |= call(fagen_run, "breakdown", *instrumented, *beside, *options, "--shape", shape, "--rounds",
+            compared = ["--plain", *plain] if shape in (arguments.cost or shapes) else []
+            failed |= call(fagen_run, "breakdown", *instrumented, *compared, *options, "--shape", shape, "--rounds",
                            str(arguments.cost_rounds), "--output",
                            str(output / f"breakdown-{shape.replace(',', '_')}.json"), may_fail=True)
     print(f"{output}: {', '.join(sorted(path.name for path in output.glob('*.json')))}")

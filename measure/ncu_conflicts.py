@@ -185,7 +185,7 @@ def page(ncu, report, name, extra, path):
 
 
 def profile(arguments, stem, target, filters):
-    """ncu on a program; its report as CSV pages beside it."""
+    """ncu on a program; its report as CSV pages next to it."""
     log = stem + ".log"
     if os.path.exists(log):
         os.remove(log)

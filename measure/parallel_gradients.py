@@ -51,8 +51,9 @@ def right(bench, options, results):
                     found, again = (_differentiated(q, k, v, grad, split, other, rank, scheme=scheme, mesh=shape and meshes[shape], **asked) for _ in range(2))
                     same = [bool(torch.equal(*pair)) for pair in zip(found, again)]
                     found = [bench.gathered(t, by, 1, ranks) for t, by in zip(found, (split, other, other))]
-                    results.add(**said, errors=[float((t.double() - w).abs().max()) for t, w in zip(found, wanted)], one_gpu_errors=one,
-                                largest=[float(w.abs().max()) for w in wanted], same_bits=same)
+                    errors, largest = [float((t.double() - w).abs().max()) for t, w in zip(found, wanted)], [float(w.abs().max()) for w in wanted]
+                    results.add(**said, right=all(e <= bench.MOST_ERROR * w for e, w in zip(errors, largest)), errors=errors, one_gpu_errors=one,
+                                largest=largest, same_bits=same)
                 except fagen.Unsupported as error:
                     results.add(**said, unsupported=str(error))
 

@@ -1,8 +1,8 @@
 # fagen: an attention program and the kernel that dispatch picks for the same problem, in turn on a GPU.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""program_pair.py LIBRARY PROGRAMS NAME KERNELS... --output FILE [--shape b,h,hkv,keys,d[,rows]]... [--mask none|causal]
+"""program_pair.py LIBRARY PROGRAMS NAME[,NAME...] KERNELS... --output FILE [--shape b,h,hkv,keys,d[,rows]]... [--mask none|causal]
 
-NAME is a program of the kernel set in the directory PROGRAMS, with tensors q, k, v, o, lse; KERNELS are directories of sets that dispatch
+NAME is a program of the kernel set in the directory PROGRAMS, with tensors q, k, v, o, lse, or several, all in turn; KERNELS are directories of sets that dispatch
 picks from. Numbers that no extent tells are G = h / hkv, scale, scale_log2 and S, as many splits as dispatch takes. Both are judged against
 PyTorch in f32 and compared with each other. Launches go round copies of K and V of --rotate MiB, in CUDA graphs, in bursts that take turns.
 Ends with 2 when a result is wrong."""
@@ -73,26 +73,28 @@ def measure(text, programs, kernels, arguments):
     b, h, hkv, _, d, rows = shape
     torch.manual_seed(0)
     q, pairs, size = decode.make_copies(shape, torch.float16, arguments.rotate)
+    names = arguments.name.split(",")
     results = {side: (torch.full_like(q, float("nan")), torch.full(q.shape[:3], float("nan"), dtype=torch.float32, device="cuda"))
-               for side in ("shipped", "program")}
-    shipped = [kernels.attention(q, k, v, *results["shipped"], arguments.mask) for k, v in pairs]
-    info = shipped[0].info()
+               for side in ("shipped", *names)}
+    work = {"shipped": [kernels.attention(q, k, v, *results["shipped"], arguments.mask) for k, v in pairs]}
+    info = work["shipped"][0].info()
     splits = max(1, info.grid // (b * hkv * -(-rows * (h // hkv) // ROWS_OF_TILE)))
     scale = 1 / math.sqrt(d)
     known = {"G": h // hkv, "scale": scale, "scale_log2": scale * math.log2(math.e), "S": splits}
-    numbers = numbers_of(arguments.programs, arguments.name, known)
-    o, lse = results["program"]
-    program = [Program(programs, arguments.name, {"q": q, "k": k, "v": v, "o": o, "lse": lse}, numbers) for k, v in pairs]
+    numbers = numbers_of(arguments.programs, names[0], known)
+    for name in names:
+        o, lse = results[name]
+        work[name] = [Program(programs, name, {"q": q, "k": k, "v": v, "o": o, "lse": lse}, numbers) for k, v in pairs]
     expected = compare_sdpa.expected_result(q, *pairs[0], arguments.mask)
     found = {"shape": text, "bytes": size, "copies": len(pairs), "shipped": info.variant.decode(), "grid": info.grid, "numbers": numbers}
-    for side, work in (("shipped", shipped), ("program", program)):
+    for side in work:
         for _ in range(3):  # the workspace must be zero again
             results[side][0].fill_(float("nan"))
-            work[0]()
+            work[side][0]()
         found[f"error {side}"] = (results[side][0].float() - expected).abs().max().item()
-    found["same bits"] = all(torch.equal(a, b) for a, b in zip(*results.values()))
+    found["same bits"] = {name: all(torch.equal(a, b) for a, b in zip(results["shipped"], results[name])) for name in names}
     found["right"] = all(found[f"error {side}"] < compare_sdpa.SAME_RESULT[q.dtype] for side in results)
-    graphs = {"shipped": decode.graph_of(shipped), "program": decode.graph_of(program)}
+    graphs = {side: decode.graph_of(launches) for side, launches in work.items()}
     samples, order, draw = {side: [] for side in graphs}, list(graphs.items()), random.Random(0)
     for _ in range(arguments.rounds):
         draw.shuffle(order)
@@ -100,11 +102,13 @@ def measure(text, programs, kernels, arguments):
             graph.time()
             samples[side].append([graph.time() for _ in range(decode.REPLAYS)])
     medians = {side: statistics.median(t for r in rounds for t in r) for side, rounds in samples.items()}
-    found.update(us=medians, of_shipped=medians["program"] / medians["shipped"],
-                 of_shipped_95=decode.interval(samples["program"], samples["shipped"]), samples_us=samples)
-    low, high = found["of_shipped_95"]
-    print(f"{text:24s} {found['shipped']:36s} {medians['shipped']:9.2f} us, program {medians['program']:9.2f} us: "
-          f"{found['of_shipped']:.4f} [{low:.4f}, {high:.4f}], right {found['right']}, same bits {found['same bits']}", flush=True)
+    found.update(us=medians, samples_us=samples, of_shipped={name: medians[name] / medians["shipped"] for name in names},
+                 of_shipped_95={name: decode.interval(samples[name], samples["shipped"]) for name in names})
+    print(f"{text:24s} {found['shipped']:36s} {medians['shipped']:9.2f} us, right {found['right']}", flush=True)
+    for name in names:
+        low, high = found["of_shipped_95"][name]
+        print(f"  {name:32s} {medians[name]:9.2f} us: {found['of_shipped'][name]:.4f} [{low:.4f}, {high:.4f}], "
+              f"same bits {found['same bits'][name]}", flush=True)
     return found
 
 

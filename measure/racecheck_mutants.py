@@ -43,7 +43,7 @@ def end_of_statement(lines, first):
         depth += sum(code.count(c) for c in "({[") - sum(code.count(c) for c in ")}]")
         if depth == 0 and code.rstrip().endswith(";"):
             return number
-    raise Mistake(f"no statement ends behind line {first + 1}")
+    raise Mistake(f"no statement ends after line {first + 1}")
 
 
 def change(text, mutant):

@@ -7,7 +7,7 @@ SEARCH: of `fagen-run tune --output` or `--landscape`. FAGEN (default: fagen) pr
 each problem: Spearman's and Kendall's correlation of the predictions with the times, at which place the fastest schedule
 is ranked, and how much slower than it the first of the ranking and the best of its first eight are. --costs takes what
 another model says in place of the compiler's: {problem: {candidate: cost}}. -o writes all that as JSON, with --before
-beside what another run wrote, of which tables.py makes a table.
+next to what another run wrote, of which tables.py makes a table.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 # fagen: from the start of a process to its first result on a GPU: a C++ program, and Python beyond importing torch.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""start_time.py [--runs 5] [--limit 0.3] [--output FILE]: on a machine with a GPU, where the wheels fagen and fagen-kernels are installed for
+"""start_time.py [--runs 5] [--limit 0.3] [--output FILE] [--note commit=HASH]: on a machine with a GPU, where the wheels fagen and fagen-kernels are installed for
 this Python, and PyTorch; a C++ compiler for the program. The cache is empty and NVRTC is kept away, unless --cache warm.
 
 C++: from exec to O on the host, less cuInit and the making of the context, for the sets that a GPU of this kind needs and for all. Python: from the end of
@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 
+from notes import machine, notes_of
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = """
 import json, time, torch
 q = torch.zeros(1, 4096, 16, 64, dtype=torch.float16, device="cuda"); v = torch.ones_like(q)
 torch.cuda.synchronize()
 began = time.perf_counter()
-import fagen
+import fagen.torch
 imported = time.perf_counter()
 o = fagen.attention(q, q, v, causal=True)
 torch.cuda.synchronize()
@@ -72,6 +74,7 @@ def main():
     parser.add_argument("--limit", type=float, default=0.3)
     parser.add_argument("--cache", choices=["empty", "warm"], default="empty")
     parser.add_argument("--output")
+    parser.add_argument("--note", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     folder, kernels = package()
     results = {}
@@ -88,7 +91,7 @@ def main():
         print(f"{name}: {seconds:.3f} s, at most {options.limit} s")
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
-            json.dump(dict(tool="measure/start_time.py", kernels=kernels, cache=options.cache, limit=options.limit, medians=medians, runs=results), file, indent=1)
+            json.dump(dict(tool="measure/start_time.py", machine=machine(), notes=notes_of(options.note), cache=options.cache, limit=options.limit, medians=medians, runs=results), file, indent=1)
     if not is_right:
         print("a result is wrong", file=sys.stderr)
     return 0 if is_right and max(medians.values()) <= options.limit else 2

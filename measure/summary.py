@@ -26,7 +26,7 @@ def fastest(results):
 
 def add_ratios_of_contest(data):
     """compare_sdpa.py: each of our results against the fastest peer of its problem: by rounds, in which contestants take
-    turns; beside PyTorch's backends alone also of all samples together, as the older tables have it."""
+    turns; next to PyTorch's backends alone also of all samples together, as the older tables have it."""
     for problem in data["problems"]:
         best = fastest(r for r in problem["results"] if r["kind"] != "fagen")
         for ours in (r for r in problem["results"] if r["kind"] == "fagen" and best):
@@ -72,7 +72,7 @@ def number_and_median(samples):
 
 
 def is_runs(name, owner):
-    """Runs of a check stand beside its variants, mutants of a kernel beside their number, segments beside a median."""
+    """Runs of a check stand next to its variants, mutants of a kernel next to their number, segments next to a median."""
     return (name == "cases" and "variants" in owner) or (name == "results" and "mutants" in owner) or name == "segments"
 
 

@@ -46,7 +46,7 @@ def geometric_means(ratios):
 
 
 def compare_table(data, dispatched):
-    """A row for each of our variants on each problem, with PyTorch's backends beside it; then how many times as fast the
+    """A row for each of our variants on each problem, with PyTorch's backends next to it; then how many times as fast the
     dispatched ones are as the best backend."""
     backends = [name for name in ("flash", "cudnn", "efficient", "math")
                 if any(r["name"] == name for p in data["problems"] for r in p["results"])]
@@ -79,7 +79,7 @@ def sensors(result):
 
 
 def energy_summary(pairs):
-    """How much energy a launch takes beside the fastest peer's, by the counter; `pairs` are (problem, ours, best)."""
+    """How much energy a launch takes next to the fastest peer's, by the counter; `pairs` are (problem, ours, best)."""
     ratios = [(p, ours["joules_per_launch"] / best["joules_per_launch"]) for p, ours, best in pairs
               if ours.get("joules_per_launch") and best.get("joules_per_launch")]
     if not ratios:
@@ -134,7 +134,7 @@ def product_rates(products):
 
 
 def contest_table(data, _):
-    """A row for each problem: what dispatch picks beside the best of each peer, against the fastest of them."""
+    """A row for each problem: what dispatch picks next to the best of each peer, against the fastest of them."""
     peers = list(dict.fromkeys(r["name"] for p in data["problems"] for r in p["results"] if r["kind"] != "fagen"))
     steady = data["state"] == "steady"  # a burst is over before power and clock have settled
     rows, ratios, pairs, ceiling = [], [], [], product_rates(data["products"])
@@ -294,7 +294,7 @@ def conformance_table(data, _):
 
 
 def decode_table(data, _):
-    """A row for each of our variants on each shape, beside the plain reading of K and V and the fastest backend."""
+    """A row for each of our variants on each shape, next to the plain reading of K and V and the fastest backend."""
     rows = []
     for result in data["results"]:
         batch, heads, kv_heads, keys, d, *queries = result["shape"].split(",")
@@ -313,7 +313,7 @@ def decode_table(data, _):
 
 
 def program_table(files):
-    """A row for each file of `fagen-run program --time --cublas`: ours beside the product of the same sizes."""
+    """A row for each file of `fagen-run program --time --cublas`: ours next to the product of the same sizes."""
     rows = []
     for path, data in files:
         program = data["program"]

@@ -10,7 +10,7 @@ DOING = ("barriers", "HGMMA", "HMMA", "UTMALDG", "UTMASTG", "LDGSTS", "SYNCS", "
 
 
 class Toolchain:
-    """One of the file's toolchains, its kernels beside those of the first."""
+    """One of the file's toolchains, its kernels next to those of the first."""
 
     def __init__(self, data, index):
         self.ptxas, self.nvcc = data["toolchains"][index]["ptxas"], data["toolchains"][index]["nvcc"]

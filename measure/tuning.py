@@ -6,7 +6,7 @@
 NAME:
   found       what was found for each problem, from tune.json (fagen-run tune --output)
   hopper      the same from tune_*.json, of several searches
-  dispatch    what fagen --tuned makes of it beside the shipped set, from time.json (fagen-run time --output)
+  dispatch    what fagen --tuned makes of it next to the shipped set, from time.json (fagen-run time --output)
   lines       the thresholds that fagen --tuned writes, with their evidence, from FAGEN (default: fagen), l4_fp16.fa and
               tuned.json (fagen-run tune --export)
   strategies  how many evaluations strategies need, from replay-*.json (fagen-run tune-replay --output)

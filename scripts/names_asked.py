@@ -58,7 +58,7 @@ ALLOWED = [
     (r"lib/IR/LibraryConstants\.cpp", "kPartialExtra", "the one list of the device library's constants"),
     (r"lib/IR/ExprText\.cpp", "floor_div", "operators that text spells as calls"),
     (r"lib/Emit/ProgramPlan\.cpp", "map|i32|f32", "kinds of a plan's fields, which it has just written"),
-    (r"lib/Emit/programs/RecipeText\.cpp", r"\w+", "it reads a plan, which is words (docs/Programs.md)"),
+    (r"lib/Emit/(programs/RecipeText|single/SingleProgram)\.cpp", r"\w+", "it reads a plan, which is words (docs/Programs.md)"),
     (r"lib/Passes/BuildTiles\.cpp", "j", "it makes the loop, and names its variable"),
     (r"lib/Emit/Emittable\.cpp", "q", "attention's published tensors (fagen/device/params.h)"),
     (r"lib/Emit/(Manifest|Table)\.cpp", "(?i)constant|batch|(fagen_row_)?dispatched", "words by number of an enumeration"),

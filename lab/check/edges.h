@@ -7,7 +7,7 @@
 
 namespace fagen::lab {
 
-/// Some sixty small problems of `base`, whose dtype, form and head dimensions they have, or half of them where the
+/// Some sixty small problems of `base`, whose dtype, form and head dimensions they have, or some forty where the
 /// form takes tensors of integers; with three batches or heads where it takes an integer for each, and two where it
 /// takes more than one for each. Tiles are of `rows` query rows by `keys` keys; where one has the rows of several
 /// heads, these are `group` for each K/V head, else 1.

@@ -83,8 +83,16 @@ private:
       else if (each->kind != OpKind::FetchTile && each->kind != OpKind::PlanRows)
         for (const Operand *global : globalOperandsOf(*each))
           checkMatrix(*global);
+      checkReals();
       checkBlock(each->body);
     }
+  }
+
+  /// Real numbers that values take from tensors.
+  void checkReals() {
+    for (Attr attribute : {Attr::Value, Attr::Test, Attr::Factor, Attr::Exponent})
+      if (op->has(attribute))
+        checkElements(op->expr(attribute), nameOfOp());
   }
 
   void enter(LoopOp<const Op> loop) {

@@ -171,10 +171,8 @@ private:
     auto isSum = [&](const Expr &part) { return isSumOf(part, factor, terms); };
     if (isAlike(value))
       return true;
-    if (value.kind() == ExprKind::Add)
+    if (value.kind() == ExprKind::Add || value.kind() == ExprKind::Sub) // which way a term moves makes no difference
       return isSum(value.lhs()) && isSum(value.rhs());
-    if (value.kind() == ExprKind::Sub)
-      return isSum(value.lhs()) && isAlike(value.rhs());
     if (value.kind() == ExprKind::Mul && isAlike(value.rhs()))
       return isSumOf(value.lhs(), factor * value.rhs(), terms);
     if (value.kind() == ExprKind::Mul && isAlike(value.lhs()))

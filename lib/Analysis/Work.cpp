@@ -248,6 +248,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   // The merge of splits, which it leaves out.
   case OpKind::Combine:
   case OpKind::CombineLast:
+  case OpKind::MergeParts:
   // A launch of its own, before.
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:

@@ -342,7 +342,8 @@ private:
   }
 
   void checkOp(const Op &op) {
-    if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles)
+    if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles ||
+        op.kind == OpKind::MergeParts)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
     for (const auto &[operand, info] : llvm::zip(op.operands, opInfo(op.kind).operands))
       if (operand.buffer && operand.buffer->space == Space::Global && !isOfWorkspace(op, info))

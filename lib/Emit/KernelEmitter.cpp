@@ -186,6 +186,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/merge.h");
       if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)
         headers.insert("ops/combine.h");
+      if (op.kind == OpKind::MergeParts)
+        headers.insert("ops/parts.h");
       if (op.kind == OpKind::PlanRows)
         headers.insert("ops/plan.h");
       if (op.kind == OpKind::StoreNumber)

@@ -15,8 +15,13 @@ using namespace fagen::ir;
 static bool isInShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
 /// A value for each column, which a fragment's lanes take to registers.
 static bool isOfColumns(const Operand &operand) { return isInShared(operand) && operand.buffer->rows == 1; }
+/// A value for each row, which other warps left there.
+static bool isOfRows(const Operand &operand) { return isInShared(operand) && operand.buffer->columns == 1; }
 /// As wmma leaves products, where a lane finds its elements.
-static bool addsShared(const Op &op) { return isSum(op) && isInShared(MapOp(op).x()) && !isOfColumns(MapOp(op).x()); }
+static bool addsShared(const Op &op) {
+  const Operand &x = MapOp(op).x();
+  return isSum(op) && isInShared(x) && !isOfColumns(x) && !isOfRows(x);
+}
 
 std::string fagen::headingOfMap(const Op &op) {
   if (isMask(op))
@@ -286,7 +291,10 @@ void OpEmitter::emitElements(const Op &op) {
     if (each.buffer) {
       parameters += fmt::format("float {}, ", parameterFor(*each.buffer, map.value()));
       if (&each != &map.dst())
-        sources += ", " + (isOfColumns(each) ? "column_values(" + operand(each) + ")" : operand(each));
+        sources += ", " + (isOfColumns(each) ? "column_values(" + operand(each) + ")"
+                           : isOfRows(each)  ? fmt::format("row_values<{}>({}, warp_row())",
+                                                           map.dst().buffer->rows.str(), operand(each))
+                                             : operand(each));
     }
   const bool isFragment = !isInShared(map.dst()) && map.dst().buffer->columns > 1;
   const bool mayFollow = isFragment && !map.value().uses(kFirst) && !map.value().uses(kAlong);

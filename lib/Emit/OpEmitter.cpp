@@ -334,7 +334,7 @@ void OpEmitter::emitConvert(const Op &op) {
   if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
-    line(out, "convert({}, {});", p, s);
+    line(out, "convert{}({}, {});", convert.p().buffer->isPaired ? "_paired" : "", p, s);
 }
 
 /// Whether it holds others, or all that it names are registers.
@@ -424,7 +424,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkWait:
     return emitBulkStore(op);
   case OpKind::StoreNumber: // of programs
-  case OpKind::Combine:     // a kernel of its own
+  case OpKind::MergeParts:
+  case OpKind::Combine: // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:
   case OpKind::If:

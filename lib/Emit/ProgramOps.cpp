@@ -83,22 +83,22 @@ llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
   return withFollowers(kernel, std::move(names));
 }
 
-ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
-                                   const ProgramParams &params, const Points &points, IndentedStream &out,
-                                   std::vector<OpPlan> &places)
-    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
-      tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")) {
-  auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
-  auto useMatrix = [&](const Buffer &matrix) {
-    llvm::for_each(matrix.shape, use);
-    if (matrix.map)
-      llvm::for_each(matrix.map->at, use);
-  };
-  walk(role.body, [&](const Op &op) {
+/// Names that expressions of the ops depend on, by way of lets, too.
+static llvm::StringSet<> namesUsedBy(const Kernel &kernel, llvm::ArrayRef<const Op *> ops) {
+  llvm::StringSet<> used;
+  auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
+  auto useAll = [&](const Op &op) {
     forEachExpr(op, use);
-    for (const Operand *const global : globalOperandsOf(op))
-      useMatrix(*global->buffer);
-  });
+    for (const Operand *const global : globalOperandsOf(op)) {
+      llvm::for_each(global->buffer->shape, use);
+      if (global->buffer->map)
+        llvm::for_each(global->buffer->map->at, use);
+    }
+  };
+  for (const Op *op : ops) {
+    useAll(*op);
+    walk(op->body, useAll);
+  }
   if (!kernel.grid.listed.empty())
     used.insert(kernel.grid.listed);
   for (const Let &let : llvm::reverse(kernel.lets))
@@ -107,7 +107,15 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
       if (let.source)
         llvm::for_each(let.source->at, use);
     }
+  return used;
 }
+
+ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
+                                   const ProgramParams &params, const Points &points, IndentedStream &out,
+                                   std::vector<OpPlan> &places)
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
+      tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")),
+      used(namesUsedBy(kernel, pointersTo(role.body.ops))) {}
 
 Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
   Expr result = expr;
@@ -220,8 +228,9 @@ std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr
 
 std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
   const std::string offset = offsetOf(tensor, index);
-  return fmt::format("static_cast<int>(ptx::element_of(cta.params.{}, {}))", tensor.param,
-                     offset.empty() ? "0" : offset);
+  const std::string element =
+      fmt::format("ptx::element_of(cta.params.{}, {})", tensor.param, offset.empty() ? "0" : offset);
+  return tensor.type == ElementType::F32 ? element : "static_cast<int>(" + element + ")";
 }
 
 /// By its name, where the kernel has one.
@@ -316,6 +325,10 @@ bool ProgramOpEmitter::emitKeptRows(const Op &op) {
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Matrix matrix(store.dst());
+  if (storesVectors(op))
+    return line(out, "store_rows<{}>({}, {}, {}, {} + warp_row(), {});", vectorBytes(),
+                address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))), rowStrideOf(matrix),
+                operand(store.o()), expression(firstRowOf(op)), expression(matrix.rows()));
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
        expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
        expression(matrix.columns()));
@@ -336,12 +349,18 @@ std::string ProgramOpEmitter::placedRows(const Operand &operand) const {
   return fmt::format("cta.params.{}, {}", matrix.tensor().param, offsetsOf(matrix));
 }
 
-/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
-std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
-  const Buffer &tensor = tensorOf(*operand.buffer);
+/// In elements, from a part to the next one.
+std::string ProgramOpEmitter::strideOfParts(const Buffer &tensor) const {
   std::string stride = "1LL";
   for (const Expr &size : llvm::drop_begin(tensor.shape))
     stride += " * " + asFactor(spelled(size));
+  return stride;
+}
+
+/// What is the same in all ops that merge parts: how many there are, and how far apart, and the units of their maxima.
+std::string ProgramOpEmitter::partsOf(const Op &op, const Operand &operand) const {
+  const Buffer &tensor = tensorOf(*operand.buffer);
+  const std::string stride = strideOfParts(tensor);
   const std::string toNats = op.has(Attr::Factor) ? element(op, op.expr(Attr::Factor)) : "1.0f",
                     toExponents = op.has(Attr::Exponent) ? element(op, op.expr(Attr::Exponent)) : "1.0f";
   return fmt::format("Parts{{{}, {}, {}, {}}}", expression(tensor.shape.front()), toNats, toExponents, stride);
@@ -367,6 +386,19 @@ void ProgramOpEmitter::emitMerge(const Op &op) {
   for (const Operand *const rows : {&combine.parts(), &combine.o(), &combine.lse()})
     line(out, "{},", placedRows(*rows));
   line(out, "{}, {});", expression(firstRowOf(op)), expression(rowEndOf(op)));
+}
+
+void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
+  const Buffer &parts = tensorOf(*merge.parts().buffer);
+  line(out, "merge_parts<{}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), vectorBytes(),
+       expression(parts.shape.front()));
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  for (const Operand *const each : {&merge.parts(), &merge.sums()})
+    line(out, "RowsOfParts{{{}, {}}},", placedRows(*each), strideOfParts(tensorOf(*each->buffer)));
+  line(out, "{}, {},", placedRows(merge.o()), placedRows(merge.lse()));
+  line(out, "{} + ptx::warp_index() - {}, {});", expression(firstRowOf(*merge)), ofRole.firstWarp,
+       expression(Matrix(merge.o()).rows()));
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
@@ -447,6 +479,42 @@ std::string ProgramOpEmitter::tileAt(const std::string &ticket) const {
 void ProgramOpEmitter::emitTile() {
   line(out, "[[maybe_unused]] const int {} = {};", tile, tileAt("ptx::cta_index()"));
   emitPlace();
+}
+
+/// Where the ops begin that have the tile's place anew: after the last loop of a role whose warps multiply, if that
+/// takes no reads of memory.
+size_t ProgramOpEmitter::findPlaceAnew(llvm::ArrayRef<const Op *> ops) const {
+  size_t first = ops.size();
+  while (first != 0 && ops[first - 1]->kind != OpKind::Loop)
+    --first;
+  const llvm::StringSet<> names = namesUsedBy(kernel, ops.drop_front(first));
+  const bool readsMemory = llvm::any_of(kernel.lets, [&](const Let &let) {
+    return names.contains(let.name) && (let.source || fagen::ir::readsMemory(let.value));
+  });
+  const bool usesPlace = llvm::any_of(ofTiles, [&](const auto &name) { return names.contains(name.first()); });
+  const bool isFound = first != 0 && usesPlace && !readsMemory && !kernel.grid.isPersistent &&
+                       !mmaFamily(kernel.backend).isAsynchronous && !fragmentsOf(ofRole).empty();
+  return isFound ? first : ops.size();
+}
+
+void ProgramOpEmitter::emitRole() {
+  const llvm::SmallVector<const Op *, 16> all = pointersTo(ofRole.body.ops);
+  const llvm::ArrayRef<const Op *> ops(all);
+  const size_t anew = findPlaceAnew(ops);
+  emitBlock(ops.take_front(anew));
+  if (anew == ops.size())
+    return;
+  llvm::StringSet<> ofRest = namesUsedBy(kernel, ops.drop_front(anew));
+  std::swap(used, ofRest);
+  line(out, "{{ // the tile's place anew: the loop needs the registers");
+  {
+    auto scope = out.scope();
+    line(out, "const int {} = {};", tile, tileAt("ptx::recompute(ptx::cta_index())"));
+    emitPlace();
+    emitBlock(ops.drop_front(anew));
+  }
+  line(out, "}}");
+  std::swap(used, ofRest);
 }
 
 /// The last index is the fastest.
@@ -572,6 +640,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
+  case OpKind::MergeParts:
+    return emitMergeParts(MergePartsOp(op)), true;
   case OpKind::PlanRows:
     return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:

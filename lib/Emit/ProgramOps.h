@@ -40,6 +40,8 @@ public:
   void emitRunningSources();
   /// The lets of a role that the indices do not change.
   void emitFixedLets();
+  /// Its ops.
+  void emitRole();
 
 private:
   bool emitOwn(const ir::Op &op) override;
@@ -58,7 +60,9 @@ private:
   void emitMerge(const ir::Op &op);
   std::string offsetsOf(const ir::Matrix &matrix) const;
   std::string placedRows(const ir::Operand &operand) const;
+  std::string strideOfParts(const ir::Buffer &tensor) const;
   std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
+  void emitMergeParts(ir::MergePartsOp<const ir::Op> merge);
   void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
   void emitBodyOf(const ir::Op &owner);
@@ -67,6 +71,7 @@ private:
   std::string tileCount() const;
   std::string tileAt(const std::string &ticket) const;
   void emitLet(const ir::Let &let);
+  size_t findPlaceAnew(llvm::ArrayRef<const ir::Op *> ops) const;
   /// As the text has it, with sizes and scalars as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
   ir::Expr withReads(const ir::Expr &expr) const;
@@ -80,9 +85,9 @@ private:
   void nameFirstKeys(const ir::Op &loop);
   std::vector<std::pair<ir::Expr, std::string>> firstKeys; ///< of the step that is written
   bool isUnderFirst = false;                               ///< whether one thread of the role is here
-  llvm::StringSet<> used;                                  ///< names that the role's expressions depend on
   const llvm::StringSet<> ofTiles;                         ///< indices, and the lets that follow from them
   const std::string tile, drawn, next;                     ///< what numbers of tiles and tickets are called
+  llvm::StringSet<> used;                                  ///< names that the expressions at hand depend on
 };
 
 /// Whether one thread of the role does it for all: every op of a body then.

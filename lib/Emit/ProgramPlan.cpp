@@ -115,7 +115,7 @@ private:
     std::string text = toString(tensor.type).str() + "[";
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
-    text += "]";
+    text += tensor.isPaired ? "] paired" : "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
@@ -141,7 +141,8 @@ private:
           if (!isByAddress(op))
             return;
           const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
-          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile;
+          const bool isByVectors = op.kind == OpKind::CopyIssue || op.kind == OpKind::FetchTile ||
+                                   (op.kind == OpKind::Store && storesVectors(op));
           for (const Operand *const global : globalOperandsOf(op))
             if (tensorOf(*global->buffer).param == tensor.param)
               most = std::max(most, isByVectors                        ? vector

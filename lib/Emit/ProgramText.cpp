@@ -204,7 +204,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     if (!kernel.grid.isPersistent)
       emitter.emitTile();
     emitter.emitRunningSources();
-    emitter.emitBlock(pointersTo(role.body.ops));
+    emitter.emitRole();
   }
   line(out, "}}\n");
 }

@@ -62,8 +62,8 @@ void OpEmitter::emitStoreLse(const Op &op) {
 void OpEmitter::emitBulkStore(const Op &op) {
   const std::string first = op.has(Attr::First) ? std::to_string(op.integer(Attr::First)) : "";
   if (const auto stage = dynCast<StageOutputOp>(op))
-    return line(out, "stage_rows{}({}, {}, warp_row());", first.empty() ? "" : "<" + first + ">", operand(stage->dst()),
-                operand(stage->o()));
+    return line(out, "stage_{}{}({}, {}, warp_row());", stage->dst().buffer->isPaired ? "paired" : "rows",
+                first.empty() ? "" : "<" + first + ">", operand(stage->dst()), operand(stage->o()));
   if (op.kind == OpKind::BulkCommit)
     return line(out, "commit_boxes_by_group();");
   if (const auto wait = dynCast<BulkWaitOp>(op))

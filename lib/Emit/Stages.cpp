@@ -69,6 +69,7 @@ static Stage stageOf(const Kernel &kernel, const Op &op) {
   case OpKind::StoreMergedSplit:
   case OpKind::Combine:
   case OpKind::CombineLast:
+  case OpKind::MergeParts:
   case OpKind::ClassifyTiles:
   case OpKind::BulkStore:
     return Stage::kEpilogue;

@@ -64,13 +64,14 @@ bool BufferParser::parsePromises(Buffer &buffer) {
   return true;
 }
 
-/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct [places]] [constant]
+/// M, K] param a [strided] [paired] [in [0, 100]] [ascending] [distinct [places]] [constant]
 bool BufferParser::parseGlobal(Buffer buffer) {
   StringRef param;
   if (!parseShape(buffer) || !lexer.expect("param") || !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();
   buffer.isStrided = lexer.accept("strided");
+  buffer.isPaired = lexer.accept("paired");
   if (!parsePromises(buffer) || !lexer.origin(buffer.location))
     return false;
   kernel.addBuffer(std::move(buffer));
@@ -183,6 +184,7 @@ bool BufferParser::atDeclarationOfParam() const {
 bool BufferParser::parseBufferProperties(Buffer &buffer) {
   StringRef param;
   buffer.isInQuads = lexer.accept("quads");
+  buffer.isPaired = lexer.accept("paired");
   if (!atDeclarationOfParam() && lexer.accept("param") && !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();

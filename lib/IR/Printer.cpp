@@ -267,7 +267,7 @@ private:
       os << " = (" << map->row << (map->column.empty() ? "" : ", ") << map->column << ") -> %" << map->base->name;
       printList(map->at);
     } else if (!isRead && !isScratch) {
-      os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
+      os << " param " << buffer.param << (buffer.isStrided ? " strided" : "") << (buffer.isPaired ? " paired" : "");
     }
     if (buffer.values)
       os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
@@ -291,7 +291,8 @@ private:
       os << "rows";
     else
       os << buffer.rows.str();
-    os << " x " << buffer.columns.str() << "]" << (buffer.isInQuads ? " quads" : "");
+    os << " x " << buffer.columns.str() << "]" << (buffer.isInQuads ? " quads" : "")
+       << (buffer.isPaired ? " paired" : "");
     if (!buffer.param.empty())
       os << " param " << buffer.param;
     if (buffer.isRing)

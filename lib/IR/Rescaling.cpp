@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Rescaling.h"
 
+#include "fagen/IR/Factors.h"
+
 #include <limits>
 
 using namespace fagen;
@@ -16,9 +18,10 @@ static Expr shrinkOf(const Buffer &m, const Buffer &mNew, const Expr &factor, bo
   return exp2((elementOf(m) - (isGuarded ? finiteOf(grown) : grown)) * factor);
 }
 
-/// The factor of f, if the expression is of its shape.
+/// The factor of f, if the expression is of its shape, and all elements share the factor.
 static Expr factorOf(const Expr &shrink) {
-  return shrink.kind() == ExprKind::Exp2 && shrink.operand().kind() == ExprKind::Mul ? shrink.operand().rhs() : Expr();
+  const bool hasFactor = shrink.kind() == ExprKind::Exp2 && shrink.operand().kind() == ExprKind::Mul;
+  return hasFactor && isUniform(shrink.operand().rhs()) ? shrink.operand().rhs() : Expr();
 }
 
 static Expr hasGrown(const Rescaling &r) {

@@ -139,6 +139,8 @@ private:
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
     if (buffer.isInQuads && (buffer.space != Space::Fragment || buffer.columns % 16 != 0))
       defect("only fragments of a multiple of 16 columns have them in quads");
+    if (buffer.isPaired && (buffer.type != ElementType::E4M3 || buffer.map || (!hasShape && buffer.columns % 16 != 0)))
+      defect("only tensors, tiles and fragments of e4m3, and of a multiple of 16 columns, have them paired");
     if (!buffer.param.empty() && buffer.space != Space::Global)
       defect("only global buffers are parameters");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) > 2 || buffer.columns * sizeOf(buffer.type) % 32 != 0))

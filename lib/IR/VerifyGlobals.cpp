@@ -284,6 +284,36 @@ static void verifyMerge(const Op &op, VerifierState &state) {
   verifyFactors(op, {Attr::Factor, Attr::Exponent}, state);
 }
 
+/// Normalised results of all parts, and their log-sum-exps, of the same rows as what they become.
+static void verifyMergeOfParts(MergePartsOp<const Op> merge, VerifierState &state) {
+  auto defect = [&](const Twine &message) { state.defect(merge->location, "merge_parts: " + message); };
+  const Matrix o(merge.o());
+  verifyColumn(*merge, *merge.lse().buffer, state);
+  verifyColumn(*merge, *merge.sums().buffer, state);
+  for (const Operand *const rows : globalOperandsOf(*merge))
+    if (!(Matrix(*rows).rows() == o.rows()))
+      defect("%" + rows->buffer->name + " has " + Matrix(*rows).rows().str() + " rows, %" + merge.o().buffer->name +
+             " has " + o.rows().str() + "; they are the same rows");
+  for (const Operand *const parts : {&merge.parts(), &merge.sums()}) {
+    const Buffer &view = *parts->buffer, &tensor = tensorOf(view);
+    const std::optional<unsigned> dimension = partDimensionOf(view);
+    if (!dimension || *dimension != 0 || tensor.isStrided || view.type != ElementType::F32)
+      defect("%" + view.name +
+             " is not what parts left: a view with an index, which is the first index of a dense "
+             "tensor of f32, view %part[p] : f32[...] = (r, c) -> %parts[p, ..., c]");
+    else if (!(parts->position == constant(0)))
+      defect("it takes all parts, from %" + view.name + "[0] on");
+    else if (!(tensor.shape.front() == tensorOf(*merge.sums().buffer).shape.front()))
+      defect("%" + view.name + " has " + tensor.shape.front().str() + " parts, %" + merge.sums().buffer->name +
+             " has " + tensorOf(*merge.sums().buffer).shape.front().str());
+  }
+  const std::optional<int64_t> columns = o.isVector() ? std::nullopt : constantOf(state.kernel, o.columns());
+  if (!columns || *columns % 128 != 0 || Matrix(merge.parts()).isVector() ||
+      constantOf(state.kernel, Matrix(merge.parts()).columns()) != columns)
+    defect("%" + merge.o().buffer->name + " and %" + merge.parts().buffer->name +
+           " have equally many columns, a multiple of 128, which constants say");
+}
+
 /// Whole numbers that a launch stores. The caller promises nothing of them, so nothing may be believed.
 static void verifyNumbers(const Op &op, const Buffer &matrix, VerifierState &state) {
   const Buffer &tensor = tensorOf(matrix);
@@ -302,7 +332,8 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const bool isOfColumn = op.kind == OpKind::StoreLse,
              isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
                           isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit ||
-                          op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber;
+                          op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber ||
+                          op.kind == OpKind::MergeParts;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
   const bool isOfTensors =
@@ -329,6 +360,8 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
     verifyMerge(op, state);
   if (op.kind == OpKind::StoreNumber)
     return verifyNumbers(op, *matrix, state);
+  if (op.kind == OpKind::MergeParts)
+    return verifyMergeOfParts(MergePartsOp(op), state);
   if (isOfColumn) {
     verifyColumn(op, *matrix, state);
     if (!op.has(Attr::Factor) && !op.has(Attr::Unit))

@@ -9,6 +9,7 @@
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Support/Suggest.h"
 
 using namespace fagen;
@@ -62,6 +63,7 @@ private:
       checkProduct(op, *product);
     else
       checkQuads(op);
+    checkPaired(op);
     if (const auto barrier = dynCast<BarrierOp>(op))
       checkBarrier(*barrier);
     if (const auto turn = dynCast<AwaitTurnOp>(op))
@@ -252,11 +254,19 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
+  /// One that is there to be read, or one of f32 that ops name, too.
+  bool isRead(const Buffer &tensor) const {
+    const bool isOfReals =
+        tensor.type == ElementType::F32 && !tensor.shape.empty() && !tensor.map && !tensor.param.empty();
+    return isOfReals || llvm::is_contained(kernel.readTensors(), &tensor);
+  }
+
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {
     const StringRef name = read.operands().front().name();
     const Buffer *const tensor = kernel.buffer(name.drop_front());
-    if (!tensor || !llvm::is_contained(kernel.readTensors(), tensor)) {
-      defect(op, "its value reads '" + name + "', which is not a tensor that is declared as a param");
+    if (!tensor || !isRead(*tensor)) {
+      defect(op, "its value reads '" + name +
+                     "', which is not a tensor that is declared as a param, nor a global one of f32");
       return false;
     }
     const size_t ends = isBox ? 2 : 1;
@@ -338,6 +348,35 @@ private:
       if (fragment->isInQuads && !isMap && !mayLoad && !isSorted)
         defect(op, "%" + fragment->name + " has its columns in quads; convert it to a fragment of f32 first");
     }
+  }
+
+  /// Boxes of paired columns begin at a multiple of 16, and lie in memory as in the tile; products sum over columns of
+  /// one order; conversions and staged results make it. Nobody else looks at them.
+  void checkPaired(const Op &op) {
+    const std::optional<Product> product = asProduct(op);
+    const bool isBox = op.kind == OpKind::BulkStore || op.kind == OpKind::CopyIssue;
+    const bool makes = op.kind == OpKind::Convert || op.kind == OpKind::StageOutput;
+    auto isPaired = [](const Operand &operand) {
+      const Buffer *const buffer = operand.buffer;
+      return buffer && (buffer->space == Space::Global ? tensorOf(*buffer) : *buffer).isPaired;
+    };
+    if (!llvm::any_of(op.operands, isPaired))
+      return;
+    const auto paired = llvm::find_if(op.operands, isPaired);
+    const std::string name = "%" + paired->buffer->name;
+    if (!isBox && !makes && !product)
+      return defect(op, name +
+                            " has its columns paired; conversions, stage_output, bulk copies and stores, and products "
+                            "take them so");
+    const unsigned first = product ? 1 : 0; // of the two that are to agree
+    if (!makes && isPaired(op.operands[first]) != isPaired(op.operands[first + 1]))
+      return defect(op, name + " has its columns paired, the other operand in order; both have one order");
+    if (!isBox)
+      return;
+    if (const auto copy = dynCast<CopyIssueOp>(op); copy && copy->kind() != CopyKind::Bulk)
+      return defect(op, name + " has its columns paired; they are copied in bulk");
+    if (op.has(Attr::Column) && !isMultiple(expand(kernel, op.expr(Attr::Column)), 16))
+      defect(op, "columns from " + op.expr(Attr::Column).str() + " on; paired ones begin at a multiple of 16");
   }
 
   /// Other warps do not come along: nobody waits, and nobody else sees what is written.

@@ -165,6 +165,13 @@ bool fagen::ir::copiesWholeRows(const Op &copy) {
          matrix.columns() == copy.operands.front().buffer->columns.expr();
 }
 
+bool fagen::ir::storesVectors(const Op &store) {
+  const Matrix matrix = matrixOf(store);
+  const Buffer &source = *store.operands[1].buffer;
+  return sizeOf(matrix.tensor().type) == 2 && source.columns.number() % 32 == 0 && !matrix.isVector() &&
+         hasEvenRows(matrix) && firstColumnOf(store) == constant(0) && matrix.columns() == source.columns.expr();
+}
+
 std::optional<unsigned> fagen::ir::partDimensionOf(const Buffer &view) {
   if (!view.map || view.map->index.empty())
     return std::nullopt;

@@ -43,18 +43,19 @@ class LoadPipeliner {
 public:
   explicit LoadPipeliner(Kernel &kernel) : kernel(kernel), refill(refillOf(kernel)) {}
 
-  /// Each loop copies what its products read, each into a ring, all with as many slots, and nothing is ahead or awaited
-  /// yet.
+  /// Each loop copies what its products and maps read, each into a ring, all with as many slots, and nothing is ahead
+  /// or awaited yet.
   bool fits(const Role &role, ShapeCheck &shape) const {
     const Op *before = nullptr;
     for (const std::unique_ptr<Op> &op : role.body.ops) {
       if (op->kind != OpKind::Loop)
         continue;
       const bool goesOn = before ? goesOnCopying(*before, *op) : LoopOp(std::as_const(*op)).begin() == constant(0);
-      if (!shape.needs(copiesOperands(*op),
-                       "loops that copy operands of their products, each once into a ring at the loop's position, and "
-                       "all into rings of as many slots",
-                       op->location) ||
+      if (!shape.needs(
+              copiesOperands(*op),
+              "loops that copy operands of their products and maps, each once into a ring at the loop's position, and "
+              "all into rings of as many slots",
+              op->location) ||
           !shape.needs(goesOn, "loops from 0 on, each with the copies of the one before", op->location) ||
           !shape.needs(refill != Refill::Split || !before || ringsOfFirst(*before) == ringsOfFirst(*op),
                        "loops whose first products read the same rings, where refill is split", op->location) ||
@@ -76,7 +77,7 @@ public:
     tiles = LoopOp(*lastLoop(body)).end();
     isAsync = isThreadAsyncCopy(*first.front());
     Ops ops;
-    bool beforeLoops = true, hasPrologue = false;
+    bool beforeLoops = true, hasPrologue = false, isLoaded = false;
     loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
       if (const auto loop = dynCast<LoopOp>(*op)) {
@@ -87,9 +88,10 @@ public:
         op->body.ops = joint ? jointStep(std::move(op->body.ops), j) : splitStep(std::move(op->body.ops), j);
       } else if (const auto copy = dynCast<CopyIssueOp>(*op); copy && beforeLoops && !loadsFragment) {
         copy->setWhen(lessThan(constant(0), tiles)); // else nothing would wait for it
-      } else if (const auto load = dynCast<LoadFragmentOp>(*op); load && beforeLoops) {
-        appendCommit(ops, "pipeline-loads: the group of Q");
-        if (!load->src().buffer->overlays) { // the rings are free: K and V need not wait for Q
+      } else if (const auto load = dynCast<LoadFragmentOp>(*op);
+                 load && beforeLoops && !std::exchange(isLoaded, true)) {
+        appendCommit(ops, "pipeline-loads: the group of Q"); // and of what else is loaded after it
+        if (!load->src().buffer->overlays) {                 // the rings are free: K and V need not wait for Q
           hasPrologue = true;
           buildPrologue(ops);
         }
@@ -108,9 +110,16 @@ private:
 
   static bool isAnyProduct(const Op &op) { return asProduct(op).has_value(); }
 
+  /// Whether a product has it as an operand.
   static bool reads(const Op &op, const Buffer *ring) {
     const std::optional<Product> product = asProduct(op);
     return product && (product->a == ring || product->b == ring);
+  }
+
+  /// Whether a map takes a value of each column from it.
+  static bool mapReads(const Op &op, const Buffer *ring) {
+    const auto map = dynCast<MapOp>(op);
+    return map && (map->x().buffer == ring || map->y().buffer == ring);
   }
 
   static bool copiesOperands(const Op &loop) {
@@ -123,7 +132,7 @@ private:
         slots = slots == 0 ? ring->stages.number() : slots;
         isSound &= ring->isRing && ring->stages == slots && rings.insert(ring).second &&
                    copy->dst().position == ir::variable(LoopOp(loop).variable()) &&
-                   firstOf(loop.body, [&](const Op &other) { return reads(other, ring); });
+                   firstOf(loop.body, [&](const Op &other) { return reads(other, ring) || mapReads(other, ring); });
       }
     for (const std::unique_ptr<Op> &op : loop.body.ops)
       if (isAnyProduct(*op))

@@ -35,6 +35,8 @@
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile tile_of(seen, j)
 //
+// A mask that stands under a condition already is where the text wants it, and its loop stays as it is.
+//
 // Where only the elements of a tile tell, a launch before reads them (tiles/Classifier.h), and tiles are judged by what
 // it has found.
 
@@ -177,10 +179,17 @@ std::unique_ptr<Op> interiorOf(const Kernel &kernel, const Role &role, const Op 
   return interior;
 }
 
-/// Step j of the loop has this key tile. Ring positions count steps.
+/// Step j of the loop has this key tile. Ring positions count steps; what is copied is the tile's.
 void setTile(LoopOp<> loop, const Expr &tile) {
   const std::string step = loop.variable().str();
-  forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
+  forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) {
+    for (Attr attribute : {Attr::Row, Attr::Column, Attr::Limit, Attr::When})
+      if (copy->has(attribute))
+        copy->attributes[attribute] = copy->expr(attribute).substitute(step, tile);
+    for (Operand &operand : copy->operands)
+      if (operand.position && operand.buffer->space == Space::Global)
+        operand.position = operand.position.substitute(step, tile);
+  });
   forEach<MapOp>(loop->body, [&](MapOp<> map) {
     if (map.row())
       map.setRow(map.row().substitute(step, tile));
@@ -353,7 +362,9 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     const auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())
       continue;
-    if (const auto mask = findMask((*loop)->body); mask && !splitLoop(kernel, role, loop, *mask, context))
+    const auto mask = findMask((*loop)->body);
+    const bool isPlaced = mask && mask->when(); // the text says itself which tiles need it
+    if (mask && !isPlaced && !splitLoop(kernel, role, loop, *mask, context))
       return false;
   }
   kernel.phase = Phase::Split;

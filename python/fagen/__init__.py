@@ -17,12 +17,14 @@ from .errors import ArgumentError, CompileError, CudaError, Diagnostic, Error, M
 TYPE_CHECKING = False  # as type checkers know it, without the cost of importing typing
 if TYPE_CHECKING:
     from ._kernels import KernelSet, compile, load, ready
+    from ._mla import mla_decode
+    from ._quantize import quantize
     from ._torch_programs import program
     from .torch import attention, explain, plan, warmup
 
 # What is imported when it is first asked for: the rest of Python's library has its price too.
 _LATER = {"KernelSet": "_kernels", "compile": "_kernels", "load": "_kernels", "ready": "_kernels",
-          "program": "_torch_programs", "attention": "torch", "explain": "torch", "plan": "torch", "warmup": "torch"}
+          "mla_decode": "_mla", "program": "_torch_programs", "quantize": "_quantize", "attention": "torch", "explain": "torch", "plan": "torch", "warmup": "torch"}
 
 __all__ = ["__version__", "ArgumentError", "CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
 

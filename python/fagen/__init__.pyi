@@ -6,6 +6,7 @@ from ._kernels import KernelSet as KernelSet
 from ._kernels import compile as compile
 from ._kernels import load as load
 from ._kernels import ready as ready
+from ._mla import mla_decode as mla_decode
 from .errors import ArgumentError as ArgumentError
 from .errors import CompileError as CompileError
 from .errors import CudaError as CudaError
@@ -14,6 +15,7 @@ from .errors import Error as Error
 from .errors import Misaligned as Misaligned
 from .errors import SpecError as SpecError
 from .errors import Unsupported as Unsupported
+from ._quantize import quantize as quantize
 from ._torch_programs import program as program
 from .torch import attention as attention
 from .torch import explain as explain

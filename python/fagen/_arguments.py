@@ -87,7 +87,7 @@ def check(function, q, k, v, out=None, bshd=True):
     if not (_is_compiling() or torch.jit.is_tracing()):  # graphs say so when they run: here it would bind their sizes
         _check_sizes(function, q.shape, k.shape, v.shape, (2, 1) if bshd else (1, 2))
     if out is not None:
-        _check_output(function, q, k, v, out)
+        check_output(function, q, k, v, out)
 
 
 def check_kinds(function, given):
@@ -113,7 +113,8 @@ def _check_sizes(function, q, k, v, places):
         raise errors.Error(f"{function}: k has {k[head]} heads, which do not divide the {q[head]} of q")
 
 
-def _check_output(function, q, k, v, out, kind=None):
+def check_output(function, q, k, v, out, kind=None):
+    """Raises Error unless O of `kind`, q's type where None, may be written there."""
     kind = q.dtype if kind is None else kind
     if torch.is_grad_enabled():
         if q.requires_grad or k.requires_grad or v.requires_grad:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attention by PyTorch's own operators, with bottom-right masks. Slower, never another result."""
 import math
+from typing import NamedTuple, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -139,13 +140,14 @@ def _by_kv_heads(t, groups, axis, kind=None):
     return t if groups <= 1 else t.unflatten(axis, (-1, groups)).sum(axis + 1, dtype=kind)
 
 
-def backward(grad, q, k, v, o, lse, scale, causal, bshd):
-    """Gradients of q, k and v from our O and LSE: by our program, else by PyTorch's flash attention; where that cannot, by computing anew."""
+def backward(grad, q, k, v, o, lse, scale, causal, bshd, grad_lse=None):
+    """Gradients of q, k and v from our O and LSE, and the gradients of these (grad_lse None: of no effect): by our program, else by PyTorch's
+    flash attention; where that cannot, by computing anew."""
     if _gradients.has_program(q, k, v, bshd):
-        return _gradients.backward(grad, q, k, v, o, lse, scale, causal, bshd)
+        return _gradients.backward(grad, q, k, v, o, lse, scale, causal, bshd, grad_lse=grad_lse)
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
-    if q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
-        return backward_anew((grad, None), q, k, v, scale, causal, bshd)
+    if grad_lse is not None or q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
+        return backward_anew((grad, grad_lse), q, k, v, scale, causal, bshd)
     grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
     groups = q.shape[1] // max(1, k.shape[1])
     k, v = (_by_heads(t, groups, 1) for t in (k, v))
@@ -170,12 +172,49 @@ def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd, kind=None):
     groups = q.shape[2] // max(1, k.shape[2])
     k, v = (_by_heads(t, groups, 2) for t in (k, v))
     lse = lse.masked_fill(lse == -math.inf, math.inf)  # a row that sees no key has terms of 0
-    state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
-    dq, dk, dv = torch.ops.aten._flash_attention_backward(
-        grad, q, k, v, o, lse, None, None, q.shape[1], k.shape[1], 0.0, False, state, state, scale=scale,
-        window_size_left=window[0], window_size_right=window[1])
+    blocks = list(blocks_of_window(q.shape[1], k.shape[1], *window))
+    if len(blocks) == 1:
+        dq, dk, dv = _backward_of_block(grad, q, k, v, o, lse, scale, blocks[0])
+    else:
+        dq, (dk, dv) = torch.zeros_like(q), (torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in (k, v))
+        for block in blocks:
+            own, theirs = slice(*block.rows), slice(0, block.keys)
+            dq[:, own], *parts = _backward_of_block(grad[:, own], q[:, own], k[:, theirs], v[:, theirs], o[:, own], lse[..., own].contiguous(), scale, block)
+            for whole, part in zip((dk, dv), parts):
+                whole[:, theirs] += part
+        dk, dv = dk.to(k.dtype), dv.to(v.dtype)
     dk, dv = (_by_kv_heads(t, groups, 2, kind) for t in (dk, dv))
     return tuple(t if bshd else t.transpose(1, 2) for t in (dq, dk, dv))
+
+
+class WindowBlock(NamedTuple):
+    """rows: (begin, end); keys: the first so many; left and right as of backward_of_window, of these rows and keys."""
+    rows: Tuple[int, int]
+    keys: int
+    left: int
+    right: int
+
+
+def blocks_of_window(rows, keys, left, right):
+    """The calls of PyTorch's flash attention that a window takes. It takes a right side of at least the number of keys, also an open one, for
+    that number, and a row is further away from the last key than that where there are more rows than keys: then rows are cut."""
+    if rows <= keys + 1 or 0 <= right < keys or (left < 0 and right < 0):
+        yield WindowBlock((0, rows), keys, left, right)
+        return
+    right = rows + keys if right < 0 else right
+    for end in range(rows, 0, -keys):
+        begin, seen = max(0, end - keys), min(keys, end + keys - rows + right)
+        if seen <= 0:
+            return
+        moved = seen + rows - keys - end  # how much later a row's place is among these keys, the last row at the last of them
+        yield WindowBlock((begin, end), seen, left if left < 0 else left + moved, right - moved)
+
+
+def _backward_of_block(grad, q, k, v, o, lse, scale, block):
+    state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
+    return torch.ops.aten._flash_attention_backward(
+        grad, q, k, v, o, lse, None, None, q.shape[1], k.shape[1], 0.0, False, state, state, scale=scale,
+        window_size_left=block.left, window_size_right=block.right)
 
 
 def has_backward_of_window(q, k, v):

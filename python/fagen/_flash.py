@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _lengths, _paged, _ragged, _stats, errors
+from . import _arguments, _by_torch, _forms, _fp8, _lengths, _paged, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -93,6 +93,14 @@ def _attend_bytes(function, q, k, v, descales, *, scale, causal, window, softcap
     _check_window(function, window)
     is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     is_plain = not softcap and not dropout and alibi_slopes is None
+    if q.dtype == _fp8.E4M3:
+        if is_plain and window == (-1, -1):
+            return _fp8.attend(function, q, k, v, descales, scale=scale, causal=is_causal, lse=lse, fallback=fallback)
+        _refuse(function, "a window, softcap, ALiBi or dropout with q of float8: no program has them", fallback)
+        q = q.to(torch.bfloat16)
+        k, v = _arguments.widened(q, k, v, **descales)
+        return _by_torch.attention(q, k, v, scale=q.shape[-1] ** -0.5 if scale is None else scale, causal=is_causal, lse=lse, window=window,
+                                   softcap=softcap, alibi_slopes=alibi_slopes, dropout=dropout)
     if is_plain and not descales and window == (-1, -1):
         return front.attend(function, q, k, v, scale, is_causal, lse=lse, fallback=fallback)
     if is_plain:

@@ -171,13 +171,42 @@ def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
     return None if form is None else (form, args)
 
 
-def window_of(form, args):
-    """(left, right) of a form of the package that is a mask of these bounds and nothing else (specs/forms.fa); None of any other."""
-    if any(not isinstance(value, int) for value in args.values()):
+class Scores(NamedTuple):
+    """What becomes of scores, as far as programs have its gradient: those of keys further than `left` before and `right` after the row's place
+    are not seen (-1: a side is open), then cap * tanh(score / cap) if cap is not 0, or slopes[head] times the way from the row's place to
+    the key is added; `sinks`, one of each head, join the sum of weights."""
+
+    left: int = -1
+    right: int = -1
+    cap: float = 0.0
+    slopes: object = None
+    sinks: object = None
+    keys: object = None  # (form, its args): a row sees an interval of keys that tensors say, and left and right are open
+    is_of_block: bool = False  # a part of the rows and keys, whose bounds may be negative
+
+
+_PARAMS = {"window": ("window",), "local": ("left", "right"), "softcap": ("cap",), "gemma2": ("cap", "window"), "alibi": ("slope",),
+           "sink": ("sinks",), "gpt_oss": ("window", "sinks"), "rows": ("first", "last"), "documents": ("first",),
+           "same_document": ("document",), "prefix": ("prefix",), "chunked": ("chunk",)}
+_TENSORS = ("slope", "sinks", "first", "last", "document", "prefix")
+
+
+def scores_of(form, args):
+    """What a form of the package is (specs/forms.fa), where Scores can say it and its numbers are Python's; None of any other."""
+    if set(_PARAMS.get(form, ())) != set(args) or not args:
         return None
-    if form == "window" and set(args) == {"window"}:
-        return args["window"] - 1, 0
-    return (args["left"], args["right"]) if form == "local" and set(args) == {"left", "right"} else None
+    if any(not isinstance(value, (int, float) if name == "cap" else int) for name, value in args.items() if name not in _TENSORS):
+        return None
+    if form in ("rows", "documents", "same_document", "prefix", "chunked"):
+        return Scores(keys=(form, args))
+    if form == "local":
+        return Scores(args["left"], args["right"])
+    return Scores(args["window"] - 1 if "window" in args else -1, 0, float(args.get("cap", 0.0)), args.get("slope"), args.get("sinks"))
+
+
+def window_of(form, args):
+    """(left, right) of a form of the package that is a mask of these bounds and nothing else; None of any other."""
+    return scores_of(form, args)[:2] if form in ("window", "local") and scores_of(form, args) else None
 
 
 def lacks(tables, form, args):

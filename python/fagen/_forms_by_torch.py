@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import _by_torch, errors
+from . import _by_torch, _forms, _gradients, errors
 
 _MOST_SCORES = 1 << 25  # that are held at once
 
@@ -234,32 +234,42 @@ class _WithGradient(torch.autograd.Function):
         return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, ctx.names, tensors)
 
 
-class _WithGradientOfWindow(torch.autograd.Function):
-    """What `compute` gives, O and LSE, with gradients by PyTorch's flash attention; one through LSE is computed anew."""
+class _WithGradientOfScores(torch.autograd.Function):
+    """What `compute` gives, O and LSE, with gradients from these: by our programs, else by PyTorch's flash attention, which has windows; one
+    through LSE is computed anew there."""
 
     @staticmethod
-    def forward(ctx, attention, compute, window, q, k, v):
-        o, lse = compute(q, k, v, {})
-        ctx.attention, ctx.window = attention, window
-        ctx.save_for_backward(q, k, v, o, lse)
+    def forward(ctx, attention, compute, form, names, q, k, v, *tensors):
+        o, lse = compute(q, k, v, tensors)
+        ctx.attention, ctx.form, ctx.names = attention, form, names
+        ctx.save_for_backward(q, k, v, o, lse, *tensors)
         ctx.set_materialize_grads(False)
         return o, lse
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad, grad_lse):
-        q, k, v, o, lse = ctx.saved_tensors
+        q, k, v, o, lse, *tensors = ctx.saved_tensors
         grad = torch.zeros_like(o) if grad is None else grad
-        if grad_lse is not None:
-            return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, (), ())
-        return None, None, None, *_by_torch.backward_of_window(grad, q, k, v, o, lse, ctx.attention.scale, ctx.window, ctx.attention.bshd)
+        attention, bshd = ctx.attention, ctx.attention.bshd
+        scores = _forms.scores_of(ctx.form, {**attention.args, **dict(zip(ctx.names, tensors))})
+        if _gradients.has_program(q, k, v, bshd, scores):
+            found = _gradients.backward(grad, q, k, v, o, lse, attention.scale, None, bshd, grad_lse=grad_lse, scores=scores)
+            of_tensors = [_gradients.of_sinks(grad, o, lse, t, bshd, grad_lse) if name == "sinks" else None for name, t in zip(ctx.names, tensors)]
+            return None, None, None, None, *found, *of_tensors
+        window = _forms.window_of(ctx.form, attention.args)
+        if grad_lse is not None or window is None:
+            return None, None, None, None, *attention.backward(grad, grad_lse, q, k, v, ctx.names, tensors)
+        return None, None, None, None, *_by_torch.backward_of_window(grad, q, k, v, o, lse, attention.scale, window, bshd)
 
 
-def with_gradient(attention, compute, q, k, v, window=None):
-    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient. window: (left, right), where that is the whole form."""
+def with_gradient(attention, compute, q, k, v, form=None):
+    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient. form: its name, where _forms.Scores can say what it is and
+    the gradient is made from O and LSE."""
     args = attention.args
-    if window is not None:
-        return _WithGradientOfWindow.apply(attention, lambda q, k, v, _: compute(q, k, v, args), window, q, k, v)
     names = [name for name, value in args.items() if isinstance(value, torch.Tensor)]
     call = lambda q, k, v, tensors: compute(q, k, v, {**args, **dict(zip(names, tensors))})  # noqa: E731
-    return _WithGradient.apply(attention, call, names, q, k, v, *(args[name] for name in names))
+    tensors = [args[name] for name in names]
+    if form is not None:
+        return _WithGradientOfScores.apply(attention, call, form, names, q, k, v, *tensors)
+    return _WithGradient.apply(attention, call, names, q, k, v, *tensors)

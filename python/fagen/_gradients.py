@@ -1,6 +1,7 @@
 # fagen: gradients of attention by programs of the package: the same bits on every run.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs."""
+"""Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs, specs/backward_sync.fair.in where there is no
+wgmma."""
 import functools
 import math
 
@@ -9,10 +10,12 @@ from torch._subclasses import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
 from . import _kernels, _torch_programs
+from ._forms import Scores
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
-_HEAD_DIMS = (64, 128)
-_GPU = (9, 0)
+_HEAD_DIMS = (64, 96, 128, 192, 256)
+_FEW_HEAD_DIMS = (64, 128)  # of slopes, and of intervals of keys
+_OF_WGMMA, _OLDEST = (9, 0), (8, 0)  # compute capabilities
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
 _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
@@ -20,8 +23,8 @@ _BYTES = 16  # that rows begin at multiples of
 
 
 @functools.lru_cache(maxsize=None)
-def _program(kind, head_dim, causal):
-    return _torch_programs.program(_kernels.ready_set("backward"), f"backward_{kind}_d{head_dim}{'_causal' if causal else ''}")
+def _program(text, kind, head_dim, scores):
+    return _torch_programs.program(_kernels.ready_set("backward"), f"backward{text}_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
@@ -29,10 +32,15 @@ def _is_plain(tensor):
     return type(tensor) in (torch.Tensor, torch.nn.Parameter) or isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
-def _runs_on(device):
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) == _GPU
-    return _torch_programs.is_emulated()
+_text_when_emulated = ""
+
+
+def _text_for(device):
+    """What the names of its programs have after `backward`: nothing with wgmma, `_sync` on other GPUs; None where it runs none."""
+    if device.type != "cuda":
+        return _text_when_emulated if _torch_programs.is_emulated() else None
+    capability = torch.cuda.get_device_capability(device)
+    return "" if capability == _OF_WGMMA else "_sync" if capability >= _OLDEST else None
 
 
 def _scratch_of_head(rows, keys):
@@ -40,11 +48,22 @@ def _scratch_of_head(rows, keys):
     return 2 * keys * -(-rows // _ROWS) * _ROWS
 
 
-def has_program(q, k, v, bshd):
-    """Whether backward() takes these: float16 or bfloat16 of head dim 64 or 128 on a GPU of compute capability 9.0."""
+def _head_dims(scores, text):
+    """Of these scores, by programs of this text."""
+    if scores is None or (scores.slopes is None and scores.keys is None):
+        return _HEAD_DIMS
+    return () if text else _FEW_HEAD_DIMS
+
+
+def has_program(q, k, v, bshd, scores=None):
+    """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 8.0 or newer;
+    slopes and intervals of keys on one of 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
-    if q.dtype not in _TYPES or q.shape[-1] not in _HEAD_DIMS or v.shape[-1] != q.shape[-1] or not _runs_on(q.device):
+    if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
+        return False
+    text = _text_for(q.device)
+    if text is None or q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > max(_head_dims(scores, text), default=0):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
     return 0 not in (q.numel(), k.numel()) and max(q.shape[0], q.shape[2], k.shape[2]) <= _MOST_ROWS and q.shape[1] <= _MOST_HEADS
@@ -82,53 +101,140 @@ def _pieces(batch, kv_heads, group, scratch):
     return min(batch, max(1, most // group // heads)), heads, group
 
 
-def backward(grad, q, k, v, o, lse, scale, causal, bshd):
-    """Gradients of q, k and v, laid out as these are, from that of O. lse: [batch, heads, rows], natural logarithms."""
+def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, scores=None):
+    """Gradients of q, k and v, laid out as these are, from those of O and of LSE (None: of no effect).
+
+    lse, grad_lse: float32 [batch, heads, rows], natural logarithms. scores: which keys a row sees, and what becomes of scores, in place of
+    `causal`. LSE is of scores as they are then, a sink among them.
+    """
+    scores = scores or Scores(right=0 if causal else -1)
+    width = min(d for d in _head_dims(scores, _text_for(q.device)) if d >= max(q.shape[-1], v.shape[-1]))
+    if width != q.shape[-1] or width != v.shape[-1]:  # zeros after the columns add nothing
+        padded = (torch.nn.functional.pad(t, (0, width - t.shape[-1])) for t in (grad.to(q.dtype), q, k, v, o))
+        found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores)
+        return tuple(t[..., :like.shape[-1]] for t, like in zip(found, (q, k, v)))
     results = [_like(t) for t in (q, k, v)]
     given = [_heads_first(t, bshd) for t in (grad.to(q.dtype), q, k, v, o)]
     into = [_heads_first(t, bshd) for t in results]
     rows, keys = q.shape[1 if bshd else 2], k.shape[1 if bshd else 2]
+    of_rows = [lse] if grad_lse is None else [lse, grad_lse]
+    if scores.keys is not None:
+        scores = scores._replace(keys=_intervals(*scores.keys, q.shape[0], rows, keys, q.device))
     if _scratch_of_head(rows, keys) <= _MOST_SCRATCH:
-        _backward_of_block(*given, lse, scale, causal, *into)
+        _backward_of_block(*given, of_rows, scale, scores, *into)
         return tuple(results)
     sums = [torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in into]
-    for of_rows, of_keys, is_causal in _blocks(rows, keys, causal):
-        grad, q, k, v, o = (t[:, :, one] for t, one in zip(given, (of_rows, of_rows, of_keys, of_keys, of_rows)))
+    for its_rows, its_keys, moved, seen in _blocks(rows, keys, scores):
+        grad, q, k, v, o = (t[:, :, one] for t, one in zip(given, (its_rows, its_rows, its_keys, its_keys, its_rows)))
         parts = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v)]
-        _backward_of_block(grad, q, k, v, o, lse[:, :, of_rows], scale, is_causal, *parts)
-        for total, one, part in zip(sums, (of_rows, of_keys, of_keys), parts):
+        its_lse, *its_grad = (t[:, :, its_rows] for t in of_rows)
+        if moved and scores.slopes is not None:
+            its_lse = its_lse + scores.slopes.float()[:, None] * moved
+        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts)
+        for total, one, part in zip(sums, (its_rows, its_keys, its_keys), parts):
             total[:, :, one] += part
     for result, total in zip(into, sums):
         result.copy_(total)
     return tuple(results)
 
 
-def _blocks(rows, keys, causal):
-    """(rows, keys, causal) of blocks whose dS of a head is within the scratch: their gradients add up to the whole's, whose last row stands at
-    the last key. Rows that see none of a block's keys are left out, and a block on the diagonal is causal itself."""
+def of_sinks(grad, o, lse, sinks, bshd, grad_lse=None):
+    """The gradient of one score of each head that joins the sum of its rows' weights."""
+    grad, o = (_heads_first(t, bshd) for t in (grad, o))
+    of_rows = (grad.float() * o).sum(-1)
+    of_rows = of_rows if grad_lse is None else of_rows - grad_lse
+    weights = torch.exp(sinks.float()[:, None] - lse)
+    return -(weights * of_rows).sum((0, 2)).to(sinks.dtype)
+
+
+def _bounds(rows, keys, scores):
+    """(left, right): how many keys before and after its place a row sees, all where a side is open; the last row stands at the last key."""
+    return keys if scores.left < 0 else min(scores.left, keys), rows if scores.right < 0 else min(scores.right, rows)
+
+
+def _blocks(rows, keys, scores):
+    """(rows, keys, moved, scores) of blocks whose dS of a head is within the scratch: their gradients add up to the whole's. In a block, too, the last
+    row stands at the last key, so that bounds move, by `moved`; blocks of which no row sees a key are left out."""
     side = max(1, math.isqrt(_MOST_SCRATCH // 2) // _ROWS) * _ROWS  # of a block, in rows and in keys
-    before = keys - rows  # keys before the first row's place
+    left, right = _bounds(rows, keys, scores)
     for first in range(0, keys, side):
         last = min(first + side, keys)
-        begin = 0
-        if causal:
-            begin = max(0, last - before)
-            if begin > max(0, first - before):
-                yield slice(max(0, first - before), begin), slice(first, last), True
-        for row in range(begin, rows, side):
-            yield slice(row, min(row + side, rows)), slice(first, last), False
+        for begin in range(0, rows, side):
+            end = min(begin + side, rows)
+            place = begin + keys - rows  # of the first row
+            if first <= place + end - begin - 1 + right and last - 1 >= place - left:
+                moved = place - first - (last - first - (end - begin))  # the row's place after where the block has it
+                its = scores._replace(left=left - moved, right=right + moved, is_of_block=True)
+                if scores.keys is not None:
+                    its = its._replace(keys=[t[:, begin:end] - first for t in scores.keys])
+                yield slice(begin, end), slice(first, last), moved, its
 
 
-def _backward_of_block(grad, q, k, v, o, lse, scale, causal, dq, dk, dv):
-    """Into dq, dk and dv. All are [batch, heads, rows, columns]."""
+def _intervals(form, args, batch, rows, keys, device):
+    """[first, last] key of each row, integers [batch, rows], of a form of the package (specs/forms.fa) in which they are intervals."""
+    row = torch.arange(rows, device=device).expand(batch, rows)
+    if form == "rows":
+        return [args[name].long().expand(batch, rows) for name in ("first", "last")]
+    place = row + (keys - rows)
+    at = place.clamp(0, keys - 1)
+    if form == "prefix":
+        return [torch.zeros_like(place), torch.maximum(place, args["prefix"].long().reshape(-1, 1) - 1)]
+    if form == "chunked":
+        return [torch.div(place, args["chunk"], rounding_mode="floor") * args["chunk"], place]
+    given = args["first" if form == "documents" else "document"].long().expand(batch, keys)
+    own = given.gather(1, at)
+    return [own if form == "documents" else torch.searchsorted(given.contiguous(), own.contiguous()), place]
+
+
+def _tiles_of(first, last, keys):
+    """Of intervals of keys, one a row: (key_begin, key_end) of each tile of 128 rows, in tiles of 128 keys, and (row_begin, row_end) of each tile
+    of keys: tiles that see each other lie within both. int32."""
+    rows = first.shape[1]
+    more = -rows % _ROWS
+    seen = last >= first
+    first = torch.nn.functional.pad(first.clamp(0, keys).masked_fill(~seen, keys), (0, more), value=keys).unflatten(1, (-1, _ROWS)).amin(2)
+    last = torch.nn.functional.pad(last.clamp(-1, keys - 1).masked_fill(~seen, -1), (0, more), value=-1).unflatten(1, (-1, _ROWS)).amax(2)
+    begin = torch.div(first, _ROWS, rounding_mode="floor")
+    end = torch.div(last, _ROWS, rounding_mode="floor") + 1
+    tile = torch.arange(-(-keys // _ROWS), device=first.device)
+    touch = ((tile >= begin[..., None]) & (tile < end[..., None])).int()  # [batch, tiles of rows, tiles of keys]
+    row_begin = touch.argmax(1)
+    row_end = torch.where(touch.any(1), touch.shape[1] - touch.flip(1).argmax(1), 0)
+    return {"key_begin": begin.int(), "key_end": end.int(), "row_begin": row_begin.int(), "row_end": row_end.int()}
+
+
+def _program_of(q, k, scores):
+    """The program, what it is given of the mask by batch, and by head, and its numbers."""
+    rows, keys = q.shape[2], k.shape[2]
+    left, right = (scores.left, scores.right) if scores.is_of_block else _bounds(rows, keys, scores)
+    by_batch, by_head = {}, {}
+    text, binds = _text_for(q.device), (left < keys - 1, right < rows - 1)
+    name = "_softcap" if scores.cap else "_window" if any(binds) else ""
+    if name == "_window" and not binds[0] and not text and q.shape[-1] == 64:
+        name = "_causal"
+    if scores.keys is not None:
+        name, (first, last) = "_rows", scores.keys
+        by_batch = {"firsts": _for_boxes(first.float().contiguous()), "lasts": _for_boxes(last.float().contiguous()), **_tiles_of(first, last, keys)}
+    elif scores.slopes is not None:
+        name, by_head = "_alibi", {"slope": (scores.slopes.float() * math.log2(math.e))[:, None].repeat(1, _ROWS)}
+    numbers = {"left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
+    return _program(text, _TYPES[q.dtype], q.shape[-1], name), by_batch, by_head, numbers
+
+
+def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
+    """Into dq, dk and dv. All are [batch, heads, rows, columns]. of_rows: LSE, and its gradient if there is one."""
     grad, q, k, v, o = (_for_boxes(t) for t in (grad, q, k, v, o))
     group = q.shape[1] // k.shape[1]
     batches, heads, part = _pieces(k.shape[0], k.shape[1], group, _scratch_of_head(q.shape[2], k.shape[2]))
     parts = group // part
     # A group that is taken in parts has sums of each, which are added in order.
     sums = [t if parts == 1 else t.new_empty((parts, *t.shape)) for t in (dk, dv)]
-    run = functools.partial(_program(_TYPES[q.dtype], q.shape[-1], bool(causal)), scale=scale, scale_log2=scale * math.log2(math.e))
-    lse = _for_boxes(lse)
+    program, by_batch, by_head, numbers = _program_of(q, k, scores)
+    exponent = scores.cap if scores.cap else scale
+    numbers.update(scale=scale, scale_log2=exponent * math.log2(math.e), lse_gradient=float(len(of_rows) - 1))
+    if scores.cap:
+        numbers["scale_of_tanh"] = scale / scores.cap
+    of_rows = [_for_boxes(t) for t in of_rows]
     for b in range(0, k.shape[0], batches):
         for h in range(0, k.shape[1], heads):
             kv = (slice(b, b + batches), slice(h, h + heads))
@@ -136,7 +242,9 @@ def _backward_of_block(grad, q, k, v, o, lse, scale, causal, dq, dk, dv):
                 first = h * group + p * part
                 rows = (kv[0], slice(first, first + heads * part))
                 of_k, of_v = (t if parts == 1 else t[p] for t in sums)
-                run(o=o[rows], dout=grad[rows], lse=lse[rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows], dk=of_k[kv], dv=of_v[kv])
+                more = {**{name: t[kv[0]] for name, t in by_batch.items()}, **{name: t[rows[1]] for name, t in by_head.items()}}
+                program(o=o[rows], dout=grad[rows], lse=of_rows[0][rows], dlse=of_rows[-1][rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows],
+                        dk=of_k[kv], dv=of_v[kv], **more, **numbers)
     if parts > 1:
         for result, each in zip((dk, dv), sums):
             result.copy_(each.sum(0, dtype=torch.float32))

@@ -17,7 +17,7 @@ _TYPES = {"f16": jnp.float16, "bf16": jnp.bfloat16, "e4m3": jnp.float8_e4m3fn, "
 _WORDS = {str(jnp.dtype(value)): key for key, value in _TYPES.items()}
 _CUDA = 2  # DLPack's
 
-_calls, _number_of = [], {}  # (Program, names of tensors, numbers), by number
+_calls, _number_of = [], {}  # (Program, names of tensors, launches), by number
 _emulator = None  # of tests; see set_emulator
 
 
@@ -25,6 +25,11 @@ def set_emulator(function):
     """For tests: function(kernels, call) computes calls on arrays of the CPU."""
     global _emulator
     _emulator = function
+
+
+def run_here():
+    """Whether programs run on the arrays of JAX's backend."""
+    return jax.default_backend() == "gpu" or _emulator is not None
 
 
 class Program:
@@ -50,9 +55,8 @@ class Program:
         shapes = self.signature.shapes({name: value.shape for name, value in tensors.items()}, numbers)
         results = [t for t in self.signature.tensors if t.written]
         self._query(tensors, numbers, {t.name: shapes.get(t.name) for t in results})
-        key = _key_of(self, (*tensors, *(t.name for t in results)), tuple(sorted(numbers.items())))
-        call = jax.ffi.ffi_call(_TARGET, [jax.ShapeDtypeStruct(shapes[t.name], _TYPES[t.type]) for t in results])
-        found = tuple(call(*tensors.values(), key=key))
+        found = compute(self, tensors, {t.name: jax.ShapeDtypeStruct(shapes[t.name], _TYPES[t.type]) for t in results},
+                        ((tuple(sorted(numbers.items())), ()),))
         return found[0] if len(found) == 1 else found
 
     def _check(self, tensors, numbers):
@@ -73,9 +77,9 @@ class Program:
 
     def _query(self, tensors, numbers, results):
         """Raises what would be wrong on every GPU, when the call is traced."""
-        given = [(name, None, self._word(name, value.dtype), value.shape, _dense(value.shape)) for name, value in tensors.items()]
+        given = [(name, None, self._word(name, value.dtype), value.shape, dense(value.shape)) for name, value in tensors.items()]
         types = {t.name: t.type for t in self.signature.tensors}
-        given += [(name, None, types[name], shape or (), _dense(shape or ())) for name, shape in results.items()]
+        given += [(name, None, types[name], shape or (), dense(shape or ())) for name, shape in results.items()]
         call = _programs.make_call(self.name, given, numbers, self.signature.numbers)
         _programs.check(self.kernels._tables, self.kernels.capabilities_of(self.name), call)
 
@@ -86,29 +90,44 @@ class Program:
         return types[name] if {word, types.get(name)} == {"i32", "u32"} else word
 
 
-def _dense(shape):
+def type_of(word):
+    """JAX's type of elements that a program calls so."""
+    return _TYPES[word]
+
+
+def dense(shape):
+    """Strides of an array without gaps."""
     strides = [1] * len(shape)
     for i in range(len(shape) - 1, 0, -1):
         strides[i - 1] = strides[i] * max(shape[i], 1)
     return tuple(strides)
 
 
-def _key_of(program, names, numbers):
-    """The number by which the custom call knows a program, its tensors' names and its numbers."""
-    key = (program, names, numbers)
+def compute(program, tensors, results, launches):
+    """Results, a tuple, of one or more launches. tensors: arrays by name; results: what has a shape and a dtype, by name. launches: (numbers, views)
+    each, tuples of pairs: of a name and (first element, extents, strides), or nothing for a whole array. Checks nothing."""
+    key = (program, (*tensors, *results), launches)
     if key not in _number_of:
         _number_of[key] = len(_calls)
-        _calls.append((program, names, dict(numbers)))
-    return _number_of[key]
+        _calls.append(key)
+    shapes = [jax.ShapeDtypeStruct(result.shape, result.dtype) for result in results.values()]
+    call = jax.ffi.ffi_call(_TARGET, shapes, vmap_method="sequential")
+    return tuple(call(*tensors.values(), key=_number_of[key]))
 
 
 def _run(key, *tensors):
     """The custom call: tensors are TVM's, the results last."""
-    program, names, numbers = _calls[key]
+    program, names, launches = _calls[key]
     types = {t.name: t.type for t in program.signature.tensors}
-    given = [(name, tensor.data_ptr(), types[name], tuple(tensor.shape), _dense(tensor.shape)) for name, tensor in zip(names, tensors)]
-    call = _programs.make_call(program.name, given, numbers, program.signature.numbers)
-    device = tensors[0].device
+    for numbers, views in launches:
+        views, given = dict(views), []
+        for name, tensor in zip(names, tensors):
+            first, extents, strides = views.get(name) or (0, tuple(tensor.shape), dense(tensor.shape))
+            given.append((name, tensor.data_ptr() + first * jnp.dtype(_TYPES[types[name]]).itemsize, types[name], extents, strides))
+        _launch(program, _programs.make_call(program.name, given, dict(numbers), program.signature.numbers), tensors[0].device)
+
+
+def _launch(program, call, device):
     if device.dlpack_device_type() == _CUDA:
         stream = ctypes.c_void_p(tvm_ffi.get_raw_stream(device))
         _programs.launch(program.kernels._tables, call, _lib.device(device.index), stream)
@@ -130,6 +149,6 @@ def program(kernels, name=None):
     one program.
 
         gemm = fagen.jax.program("gemm.fair")
-        c = gemm(a=a, b=b)          # also under jax.jit; it has no gradient, and vmap does not take it
+        c = gemm(a=a, b=b)          # also under jax.jit, and jax.vmap, which calls it for one after the other; it has no gradient
     """
     return Program(kernels, name)

@@ -110,17 +110,17 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad, grad_lse):
-        """By PyTorch's flash attention, fed with our O and LSE. Without LSE, or with a gradient through it, which is none of flash
-        attention's, PyTorch computes forward and backward anew."""
+        """From our O and LSE, as _by_torch.backward() does. Without LSE PyTorch computes forward and backward anew."""
         if torch.is_grad_enabled():
             raise errors.Error("fagen's attention has no second gradient: it is asked for by create_graph=True")
         q, k, v, o, lse = ctx.saved_tensors
-        if grad_lse is not None or (grad is not None and lse.numel() == 0):
-            gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
-        elif grad is not None:
-            gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options)
-        else:
+        if grad is None and grad_lse is None:
             gradients = (None, None, None)
+        elif lse.numel() == 0:
+            gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
+        else:
+            grad = torch.zeros_like(o) if grad is None else grad
+            gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options, grad_lse)
         return (None, *gradients, None, None, None, None, None)
 
 

@@ -87,13 +87,15 @@ class Program:
                                    f"{', '.join(str(t) for t in _WORDS)}")
 
 
-@torch.compiler.assume_constant_result
 def _key_of(*names):
     """The number by which the operator knows the program and which of its tensors and numbers are given."""
     if names not in _numbers_of_calls:
         _numbers_of_calls[names] = len(_of_calls)
         _of_calls.append((_made[names[0]], *names[1:]))
     return _numbers_of_calls[names]
+
+
+_key_of._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler
 
 
 def _split(key, integers, reals):

@@ -4,7 +4,8 @@
 
 Kernels compute scale, is_causal, grouped heads, the residual, windows, bias, mask and lengths of batches on a CUDA GPU. The rest is jax.nn's, once a
 reason with a warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and
-are counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew. A row
+are counted then. jit and vmap work, which folds into the batch. Gradients come from programs of the package on GPUs of compute capability 9.0, where
+there is neither bias, mask nor length (docs/PythonDetails.md); else from jax.nn's function, computed anew. A row
 whose keys the mask hides all is 0 (jax.nn's is the mean of V), its residual -inf.
 """
 import ctypes
@@ -17,7 +18,7 @@ import numpy
 import tvm_ffi
 from tvm_ffi import libinfo
 
-from . import _forms, _jax_arguments, _jax_partitioned, _kernels, _lib, _stats, errors
+from . import _forms, _jax_arguments, _jax_gradients, _jax_partitioned, _kernels, _lib, _stats, errors
 from ._jax_programs import program
 
 fallback = "warn"
@@ -118,24 +119,36 @@ def _local(scale, is_causal, residual, window):
     return call
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8))
-def _attention(query, key, value, bias, visible, scale, is_causal, residual, window):
+def _by_kernel(query, key, value, bias, visible, scale, is_causal, residual, window):
+    """O and LSE, [batch, heads, rows], or [1] unless residual."""
     bias = None if bias is None else bias.astype(jnp.float32)
     given = [t for t in (query, key, value, bias, visible) if t is not None]
     call = _local(float(scale), bool(is_causal), bool(residual), window)
     if _jax_partitioned.is_wanted():
         call = _jax_partitioned.call_of(call, not is_causal and window is None, bool(residual))
-    o, lse = call(*given)
+    return call(*given)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8))
+def _attention(query, key, value, bias, visible, scale, is_causal, residual, window):
+    o, lse = _by_kernel(query, key, value, bias, visible, scale, is_causal, residual, window)
     return (o, lse.swapaxes(1, 2)) if residual else o
 
 
 def _forward(query, key, value, bias, visible, scale, is_causal, residual, window):
     inputs = query, key, value, bias, visible
-    return _attention(*inputs, scale, is_causal, residual, window), inputs
+    if bias is not None or visible is not None or not _jax_gradients.has_program(query, key, value, (_gpu() or (0,))[0]):
+        return _attention(*inputs, scale, is_causal, residual, window), (inputs, None)
+    o, lse = _by_kernel(*inputs, scale, is_causal, True, window)
+    return (o, lse.swapaxes(1, 2)) if residual else o, (inputs, (o, lse))
 
 
-def _backward(scale, is_causal, residual, window, inputs, gradient):
+def _backward(scale, is_causal, residual, window, saved, gradient):
+    inputs, results = saved
     *tensors, visible = inputs
+    if results is not None:
+        dout = gradient[0] if residual else gradient
+        return *_jax_gradients.backward(dout, *tensors[:3], *results, float(scale), bool(is_causal), window), None, None
     if visible is not None:  # a row that sees nothing is 0 here, and the mean of V there
         seen = visible.any(-1).swapaxes(1, 2)[..., None]
         gradient = (jnp.where(seen, gradient[0], 0), jnp.where(seen[..., 0], gradient[1], 0)) if residual else jnp.where(seen, gradient, 0)

@@ -16,7 +16,7 @@ from operator import index
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
-from . import _arguments, _by_torch, _forms, _forms_by_torch, _kernels, _lib, _operators, _sdpa, _stats, errors
+from . import _arguments, _by_torch, _forms, _forms_by_torch, _fp8, _gradients, _kernels, _lib, _operators, _sdpa, _stats, errors
 from ._operators import empty_lse as _empty_lse, ours as _ours
 
 _is_compiling, _is_traced = torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling
@@ -182,12 +182,16 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     kernels: a KernelSet, else the package's own. Where they have no kernel for the head dims, but one for wider ones, tensors are
     padded, unless PyTorch may compute: they are copied, and stats() counts it.
     form: the name of a form of these kernels, which says score and mask in place of causal. Its params are given by keyword,
-    numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may be a tensor
+    numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken.
+    q, k and v of torch.float8_e4m3fn give O of bfloat16, or as out is; q_descale, k_descale and v_descale, float32 of [batch, kv_heads],
+    are what they are multiplied by (docs/Python.md). A number may be a tensor
     of one element, too, which is read when the kernel runs. Gradients are computed anew by PyTorch.
     fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
-    if form is None and not params and form_args is None:
+    if form is None and form_args is None and _is_bytes(q) and params.keys() <= set(_fp8.DESCALES):
+        result = _attend_bytes("attention", q, k, v, params, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
+    elif form is None and not params and form_args is None:
         bshd = layout == "bshd" or _is_bshd(layout)
         result = attend("attention", q, k, v, scale, causal, bshd, return_lse, out, fallback, kernels)
     else:
@@ -199,6 +203,19 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
         result = _attend_form_or_instead(q, k, v, form, params, fallback, scale=scale, bshd=_is_bshd(layout), lse=return_lse,
                                          out=out, kernels=kernels)
     return result if return_lse else result[0]
+
+
+def _is_bytes(q):
+    return isinstance(q, torch.Tensor) and q.dtype == _fp8.E4M3
+
+
+def _attend_bytes(function, q, k, v, descales, scale, causal, bshd, lse, out, fallback, kernels):
+    """Of q, k and v of e4m3."""
+    if fallback not in _stats.FALLBACKS:
+        raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
+    return _fp8.attend(function, q, k, v, descales, scale=None if scale is None else _arguments.scale_of(function, scale),
+                       causal=_arguments.flag_of(function, "causal", causal), bshd=bshd, lse=_arguments.flag_of(function, "return_lse", lse),
+                       out=out, fallback=fallback, reason=None if kernels is None else "a kernel set of your own with q of float8")
 
 
 def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None,
@@ -218,6 +235,8 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         result = _at_once(function, q, k, v, out, scale, causal, bshd, lse, number)
         if result is not None:
             return result
+    if _is_bytes(q):
+        return _attend_bytes(function, q, k, v, {}, scale, causal, bshd, lse, out, fallback, kernels)
     if _is_traced() or _is_any_autocast_enabled():
         given, (q, k, v) = (q, k, v), _arguments.cast(q, k, v)
         if not _is_traced() and (q is not given[0] or k is not given[1] or v is not given[2]):
@@ -272,7 +291,7 @@ def _into(out, o):
     return o if out is None else out.copy_(o)
 
 
-def why_not_form(q, k, v, form, args, lse=False, kernels=None):
+def why_not_form(q, k, v, form, args, lse=False, kernels=None, bshd=True):
     """Why a form of these kernels cannot compute this; None where it can, as far as that is known without asking for a kernel.
 
     In a graph, which takes no other way once it runs, a kernel is asked for: by type, head dims and GPU.
@@ -280,7 +299,7 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
     tables = _tables_of(kernels)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
-        if _window_with_gradient(q, k, v, form, args, kernels) is None:
+        if not _has_gradient(q, k, v, form, args, bshd, kernels):
             return f"the form {form} has no gradient"
     why = _forms.lacks(tables, form, args)
     if why is None and _is_compiling():
@@ -343,15 +362,18 @@ def _programs_of(form, args, kernels):
     return _forms_by_torch.find((_kernels.ready() if kernels is None else kernels)._directories, form, tuple(args))
 
 
-def _window_with_gradient(q, k, v, form, args, kernels):
-    """(left, right) of a form whose gradient PyTorch's flash attention computes; None where it does not."""
-    if kernels is not None or _is_compiling() or not _by_torch.has_backward_of_window(q, k, v):
-        return None
-    return _forms.window_of(form, args)
+def _has_gradient(q, k, v, form, args, bshd, kernels):
+    """Whether our programs compute a form's gradient from O and LSE, or of windows PyTorch's flash attention does."""
+    if kernels is not None or _is_compiling():
+        return False
+    scores = _forms.scores_of(form, args)
+    return scores is not None and (_gradients.has_program(q, k, v, bshd, scores) or (
+        _forms.window_of(form, args) is not None and _by_torch.has_backward_of_window(q, k, v)))
 
 
 def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
-    """O and LSE by a kernel. The gradient is PyTorch's: of windows by its flash attention, else computed anew from the form's programs."""
+    """O and LSE by a kernel. The gradient is our programs', or PyTorch's: of windows by its flash attention, else computed anew from the
+    form's own programs."""
     if out is not None:
         raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
     programs = _programs_of(form, args, kernels)
@@ -363,7 +385,8 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
         return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=True, kernels=kernels)
 
     attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
-    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, _window_with_gradient(q, k, v, form, args, kernels))
+    by_programs = form if _has_gradient(q, k, v, form, args, bshd, kernels) else None
+    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, by_programs)
     return o, sums if lse else None
 
 

@@ -3,9 +3,9 @@
 """`import fagen.transformers`, then AutoModel.from_pretrained(..., attn_implementation="fagen").
 
 Kernels compute causal and bidirectional attention without padding, decoding, and prefill in chunks; with a causal mask also sliding
-windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together. Of forms they compute no gradient
-but that of windows. What has another mask or dropout goes to transformers' sdpa; position biases, and softcap and sinks that no form
-takes, to the model's own eager function. stats() counts those.
+windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together, with gradients on GPUs of
+compute capability 9.0; elsewhere those of windows alone. What has another mask or dropout goes to transformers' sdpa; position biases, and
+softcap and sinks that no form takes, to the model's own eager function. stats() counts those.
 """
 import sys
 
@@ -95,7 +95,7 @@ def _causal(module, query, is_causal):
 
 def _by_form(query, key, value, scaling, form, args):
     """(O, None), or (None, why not)."""
-    why = front.why_not_form(query, key, value, form, args)
+    why = front.why_not_form(query, key, value, form, args, bshd=False)
     if why is None:
         try:
             o, _ = front.attend_form("transformers", query, key, value, form, args, scale=scaling, bshd=False)

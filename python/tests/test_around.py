@@ -21,6 +21,17 @@ pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+# What a process waits for.
+
+@pytest.mark.parametrize("module", ["torch", "flash_attn", "flash_attn_interface"])
+def test_importing_brings_no_compiler(module):
+    code = (f"import sys, torch; before = set(sys.modules); import fagen.{module}; fagen.attention, fagen.program; "
+            "print(*(m for m in set(sys.modules) - before if not m.startswith('fagen') and m.split('.')[0] in ('torch', 'sympy', 'triton')))")
+    added = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {name for name in added if name.startswith(("torch._dynamo", "torch._inductor", "sympy", "triton"))}, added
+    assert len(added) < 20, added
+
+
 # Forward-mode differentiation.
 
 def with_tangent(inputs, of):

@@ -1,13 +1,14 @@
 # fagen: gradients of attention by the package's programs, on the emulator, against autograd in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
+import functools
 import os
 
 import pytest
 import torch
 
 import fagen
-from fagen import _gradients, _lib, _sdpa, _torch_programs
+from fagen import _by_torch, _forms, _forms_by_torch, _gradients, _kernels, _lib, _sdpa, _torch_programs
 from torch_emulated import LIBRARY, emulating, reference, use_emulator
 
 if not use_emulator():
@@ -17,11 +18,11 @@ KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 FORWARD = {"f16": "fp16", "bf16": "bf16"}
 
 
-def _emulate(kernels, call):
+def _emulate(kernels, call, capability=90):
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
     for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), capability, ctypes.byref(call), error, 2048):
             raise fagen.Error(error.value.decode())
 
 
@@ -56,28 +57,41 @@ def drawn(kind, heads, kv_heads, rows, keys, head_dim, layout="bshd", batch=1, s
     return [torch.randn(shape, generator=draw).to(KINDS[kind]) for shape in shapes]
 
 
-def plain(q, k, v, o, lse, grad, causal, scale, rounded):
+def exact(q, k, v, window, scale, cap=0.0, sinks=None):
+    """O and LSE of [batch, heads, rows, columns], and scores before `cap`, in float64."""
+    group = q.shape[1] // k.shape[1]
+    raw = q.double() @ k.double().repeat_interleave(group, 1).transpose(-1, -2) * scale
+    seen = _by_torch.visible(q.shape[2], k.shape[2], window=window)
+    scores = cap * torch.tanh(raw / cap) if cap else raw
+    scores = scores if seen is None else scores.masked_fill(~seen, -torch.inf)
+    joined = scores if sinks is None else torch.cat([scores, sinks.double()[:, None, None].expand(*scores.shape[:3], 1)], -1)
+    lse = joined.logsumexp(-1)
+    weights = torch.exp(scores - lse.masked_fill(lse == -torch.inf, 0)[..., None])
+    return weights @ v.double().repeat_interleave(group, 1), lse, raw, weights
+
+
+def plain(q, k, v, o, lse, grad, window, scale, rounded, cap=0.0, grad_lse=None, sinks=None):
     """Gradients of [batch, heads, rows, columns] by the definition, with P and dS as `rounded` makes them."""
     group = q.shape[1] // k.shape[1]
     keys, values = (t.repeat_interleave(group, 1) for t in (k, v))
-    scores = q @ keys.transpose(-1, -2) * scale
-    if causal:
-        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(keys.shape[2] - q.shape[2]), -torch.inf)
-    weights = torch.exp(scores - lse.masked_fill(lse == -torch.inf, 0)[..., None])
-    of_scores = rounded(weights * (grad @ values.transpose(-1, -2) - (grad * o).sum(-1, keepdim=True)))
+    *_, raw, weights = exact(q, k, v, window, scale, cap, sinks)
+    of_rows = (grad * o).sum(-1, keepdim=True) - (0 if grad_lse is None else grad_lse[..., None])
+    of_scores = weights * (grad @ values.transpose(-1, -2) - of_rows)
+    of_scores = rounded(of_scores * (1 - torch.tanh(raw / cap) ** 2) if cap else of_scores)
     together = lambda t: t.unflatten(1, (-1, group)).sum(2)
     return of_scores @ keys * scale, together(of_scores.transpose(-1, -2) @ q) * scale, together(rounded(weights).transpose(-1, -2) @ grad)
 
 
-def assert_right(found, q, k, v, grad, causal, scale, layout, parts=0):
+def assert_right(found, q, k, v, grad, causal, scale, layout, parts=0, window=(-1, -1), **options):
     """As near to float64 as twice what rounding O, P, dS and the results costs, and rounding so many parts of each result."""
-    o, lse = reference(q, k, v, causal, scale, layout)
     heads_first = lambda t: t.double().transpose(1, 2) if layout == "bshd" else t.double()
     args = [heads_first(t) for t in (q, k, v)]
-    exact = plain(*args, heads_first(o), lse, heads_first(grad), causal, scale, lambda t: t)
+    window = (-1, 0) if causal else window
+    o, lse, *_ = exact(*args, window, scale, options.get("cap", 0.0), options.get("sinks"))
+    wanted_ones = plain(*args, o, lse, heads_first(grad), window, scale, lambda t: t, **options)
     to = lambda t: t.to(q.dtype).double()
-    rough = plain(*args, to(heads_first(o)), lse, heads_first(grad), causal, scale, to)
-    for ours, wanted, near in zip(found, exact, rough):
+    rough = plain(*args, to(o), lse, heads_first(grad), window, scale, to, **options)
+    for ours, wanted, near in zip(found, wanted_ones, rough):
         allowed = 2 * (to(near) - wanted).abs().max() + 2.0 ** -14 + parts * torch.finfo(q.dtype).eps / 2 * wanted.abs().max()
         assert (heads_first(ours) - wanted).abs().max() <= allowed
 
@@ -98,7 +112,7 @@ def test_against_autograd(calls, kind, head_dim, causal, heads, kv_heads, rows, 
     q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim, layout)
     with emulating(_lib.path("kernels", f"l4_{FORWARD[kind]}")):
         found = gradients(q, k, v, grad, causal=causal, layout=layout)
-    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{'_causal' if causal else ''}"]
+    assert [name for name, *_ in calls] == [f"backward_{kind}_d{head_dim}{('_causal' if head_dim == 64 else '_window') if causal else ''}"]
     assert [t.stride() for t in found] == [t.stride() for t in (q, k, v)]
     assert_right(found, q, k, v, grad, causal, head_dim ** -0.5, layout)
 
@@ -144,8 +158,8 @@ def test_scratch_is_bounded(calls, monkeypatch):
 
 @pytest.mark.parametrize("rows, keys, causal, blocks", [
     (200, 300, False, [(128, 128, False), (72, 128, False), (128, 128, False), (72, 128, False), (128, 44, False), (72, 44, False)]),
-    (200, 300, True, [(28, 128, True), (128, 128, False), (44, 128, False), (128, 128, True), (44, 128, False), (44, 44, True)]),
-    (300, 140, True, [(128, 128, True), (12, 128, False), (12, 12, True)]),
+    (200, 300, True, [(128, 128, True), (72, 128, False), (128, 128, True), (72, 128, True), (72, 44, True)]),
+    (300, 140, True, [(128, 128, True), (44, 128, True), (44, 12, True)]),
 ])
 def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, causal, blocks):
     """Each within the scratch; rows that see none of a block's keys are left out."""
@@ -159,10 +173,180 @@ def test_long_sequences_are_taken_in_blocks(calls, monkeypatch, rows, keys, caus
 
 
 def test_where_no_program_is_pytorch_computes(calls):
-    q, k, v, grad = drawn("f16", 2, 2, 16, 16, 32)
+    q, k, v, grad = drawn("f16", 2, 2, 16, 16, 264)
     found = gradients(q, k, v, grad, fallback="torch")
     assert not calls
-    assert_right(found, q, k, v, grad, False, 32 ** -0.5, "bshd")
+    assert_right(found, q, k, v, grad, False, 264 ** -0.5, "bshd")
+
+
+INTERVALS = {
+    "rows": {"first": torch.tensor([0] * 20 + [20] * 30 + [50] * 200), "last": torch.tensor([19] * 20 + [49] * 30 + [40] * 100 + [249] * 100)},
+    "documents": {"first": torch.tensor([[0] * 70 + [70] * 180, [0] * 10 + [10] * 200 + [210] * 40])},
+    "same_document": {"document": torch.tensor([[0] * 70 + [3] * 180, [0] * 10 + [1] * 200 + [2] * 40])},
+    "prefix": {"prefix": torch.tensor([30, 200])}, "chunked": {"chunk": 60},
+}
+
+
+@pytest.mark.parametrize("form", INTERVALS)
+def test_intervals_of_keys(calls, form):
+    """Tiles that no row of an interval sees are not visited; a batch may differ from the next."""
+    args = {name: t.int() if isinstance(t, torch.Tensor) else t for name, t in INTERVALS[form].items()}
+    q, k, v, grad = drawn("f16", 2, 1, 250, 250, 64, batch=2)
+    assert_as_form(q, k, v, grad, form, args)
+    assert [name for name, *_ in calls] == ["backward_f16_d64_rows"]
+
+
+def test_alibi(calls):
+    q, k, v, grad = drawn("bf16", 4, 2, 60, 130, 128)
+    assert_as_form(q, k, v, grad, "alibi", {"slope": torch.tensor([0.5, 0.25, 0.125, 0.0625])})
+    assert [name for name, *_ in calls] == ["backward_bf16_d128_alibi"]
+
+
+@pytest.mark.parametrize("form, args", [("alibi", {"slope": torch.tensor([0.05])}), ("documents", {"first": torch.tensor([[0] * 130 + [130] * 170]).int()})])
+def test_forms_in_blocks(calls, monkeypatch, form, args):
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
+    q, k, v, grad = drawn("f16", 1, 1, 200, 300, 64)
+    assert_as_form(q, k, v, grad, form, args, parts=4)
+    assert len(calls) > 3
+
+
+def assert_as_form(q, k, v, grad, form, args, parts=0):
+    """As near to the gradients of float32 of the form's own programs as rounding P, dS, O and results costs."""
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    found = torch.autograd.grad(form_attention(inputs, form, args)[0], inputs, grad)
+    wide = [t.detach().float().requires_grad_() for t in (q, k, v)]
+    programs = _forms_by_torch.find(_kernels.ready()._directories, form, tuple(args))
+    attention = _forms_by_torch.Attention(programs, args, *wide, 0.125, True)
+    wanted = torch.autograd.grad(attention.step(0, q.shape[1], *wide, args)[0].transpose(1, 2), wide, grad.float())
+    for ours, exact_one in zip(found, wanted):
+        assert (ours - exact_one).abs().max() <= (6 + parts) * torch.finfo(q.dtype).eps * exact_one.abs().max()
+
+
+def test_fewer_columns_of_v(calls):
+    q, k, v, grad = drawn("f16", 2, 1, 50, 70, 192)
+    v, grad = v[..., :128], grad[..., :128]
+    found = by_programs(q, k, v, grad, 0.1, _forms.Scores(right=0))
+    assert_right(found, q, k, v, grad, True, 0.1, "bshd")
+    assert [t.shape[-1] for t in found] == [192, 192, 128] and [name for name, *_ in calls] == ["backward_f16_d192_window"]
+
+
+def by_programs(q, k, v, grad, scale, scores, **options):
+    """Gradients from O and LSE of float64, rounded."""
+    o, lse, *_ = exact(*(t.transpose(1, 2) for t in (q, k, v)), scores[:2], scale, scores.cap)
+    return _gradients.backward(grad, q, k, v, o.transpose(1, 2).to(q.dtype), lse.float(), scale, None, True, scores=scores, **options)
+
+
+@pytest.mark.parametrize("kind, head_dim, heads, kv_heads, rows, keys, window, cap", [
+    ("f16", 64, 4, 2, 70, 133, (-1, 0), 0.0),
+    ("bf16", 128, 2, 1, 33, 40, (-1, -1), 0.0),
+    ("f16", 80, 2, 2, 150, 60, (-1, 0), 0.0),
+    ("bf16", 128, 2, 2, 140, 270, (70, 5), 2.0),
+    ("f16", 256, 1, 1, 72, 66, (-1, 0), 0.0),
+])
+def test_gpus_without_wgmma(calls, monkeypatch, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
+    """Their programs are made of another text."""
+    monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
+    _torch_programs.set_emulator(functools.partial(_emulate, capability=86))
+    q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
+    found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(*window, cap))
+    assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]
+    assert_right(found, q, k, v, grad, False, head_dim ** -0.5, "bshd", window=window, cap=cap)
+
+
+def test_which_text_a_gpu_gets(monkeypatch):
+    for capability, text in (((7, 5), None), ((8, 0), "_sync"), ((8, 9), "_sync"), ((9, 0), ""), ((10, 0), "_sync"), ((12, 0), "_sync")):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, found=capability: found)
+        assert _gradients._text_for(torch.device("cuda", 0)) == text
+
+
+@pytest.mark.parametrize("kind, head_dim, rows, keys, causal", [
+    ("f16", 96, 40, 133, True), ("bf16", 192, 70, 40, False), ("bf16", 192, 140, 70, True), ("f16", 256, 72, 66, True), ("f16", 72, 40, 30, True),
+])
+def test_head_dims(calls, kind, head_dim, rows, keys, causal):
+    """Others are computed as wider ones."""
+    q, k, v, grad = drawn(kind, 2, 1, rows, keys, head_dim)
+    found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(right=0 if causal else -1))
+    assert_right(found, q, k, v, grad, causal, head_dim ** -0.5, "bshd")
+    assert [name for name, *_ in calls] == [f"backward_{kind}_d{max(head_dim, 96)}" + ("_window" if causal else "")]
+
+
+def test_gradient_through_lse(calls):
+    """Rows without keys have an LSE of -inf, whose gradient is of no effect, even where it is NaN."""
+    q, k, v, grad = drawn("f16", 4, 2, 90, 70, 64)
+    of_lse = torch.randn(1, 4, 90, generator=torch.Generator().manual_seed(1))
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    outputs = fagen.attention(*inputs, causal=True, return_lse=True)
+    found = torch.autograd.grad(outputs, inputs, (grad, of_lse.masked_fill(outputs[1] == -torch.inf, torch.nan)), retain_graph=True)
+    assert_right(found, q, k, v, grad, True, 64 ** -0.5, "bshd", grad_lse=of_lse.double())
+    alone = torch.autograd.grad(outputs[1], inputs, of_lse)
+    assert_right(alone, q, k, v, torch.zeros_like(grad), True, 64 ** -0.5, "bshd", grad_lse=of_lse.double())
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("rows, keys, window", [
+    (70, 133, (20, 0)), (133, 70, (3, 40)), (300, 300, (100, -1)), (40, 300, (-1, 20)), (300, 20, (0, 0)), (130, 260, (1000, 1000)),
+])
+def test_windows(calls, rows, keys, window):
+    q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64)
+    found = by_programs(q, k, v, grad, 0.125, _forms.Scores(*window))
+    assert_right(found, q, k, v, grad, False, 0.125, "bshd", window=window)
+    assert [name for name, *_ in calls] == ["backward_f16_d64" + ("" if window[0] == 1000 else "_causal" if window[0] < 0 else "_window")]
+
+
+@pytest.mark.parametrize("head_dim, rows, keys, window, cap", [(64, 70, 133, (-1, 0), 1.5), (128, 133, 70, (20, 3), 3.0), (192, 40, 40, (-1, -1), 1.0)])
+def test_softcap(calls, head_dim, rows, keys, window, cap):
+    q, k, v, grad = drawn("bf16", 2, 1, rows, keys, head_dim)
+    found = by_programs(q, k, v, grad, 0.2, _forms.Scores(*window, cap=cap))
+    assert_right(found, q, k, v, grad, False, 0.2, "bshd", window=window, cap=cap)
+    assert [name for name, *_ in calls] == [f"backward_bf16_d{head_dim}_softcap"]
+
+
+@pytest.mark.parametrize("window", [(-1, -1), (30, 20), (-1, 0)])
+def test_windows_in_blocks(calls, monkeypatch, window):
+    """Of long sequences bounds move from block to block, and blocks that no row sees are left out."""
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
+    q, k, v, grad = drawn("f16", 1, 1, 300, 400, 64)
+    found = by_programs(q, k, v, grad, 0.125, _forms.Scores(*window))
+    assert_right(found, q, k, v, grad, False, 0.125, "bshd", parts=4, window=window)
+    assert len(calls) == {(-1, -1): 12, (30, 20): 6, (-1, 0): 9}[window]
+
+
+@pytest.mark.parametrize("form, args, options", [
+    ("window", {"window": 20}, {"window": (19, 0)}), ("local", {"left": 9, "right": 30}, {"window": (9, 30)}),
+    ("softcap", {"cap": 2.0}, {"window": (-1, 0), "cap": 2.0}), ("gemma2", {"cap": 2.0, "window": 25}, {"window": (24, 0), "cap": 2.0}),
+])
+def test_forms_of_the_package(calls, form, args, options):
+    """By programs, from what a form's own programs in PyTorch give for O and LSE here; LSE's gradient too."""
+    q, k, v, grad = drawn("f16", 2, 1, 60, 80, 64)
+    of_lse = torch.randn(1, 2, 60, generator=torch.Generator().manual_seed(2))
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    outputs = form_attention(inputs, form, args)
+    found = torch.autograd.grad(outputs, inputs, (grad, of_lse))
+    assert_right(found, q, k, v, grad, False, 0.125, "bshd", grad_lse=of_lse.double(), **options)
+    assert len(calls) == 1
+
+
+def form_attention(inputs, form, args):
+    """attend_form()'s way to a gradient, with a forward by PyTorch: the emulator of these tests runs programs alone."""
+    programs = _forms_by_torch.find(_kernels.ready()._directories, form, tuple(args))
+    attention = _forms_by_torch.Attention(programs, args, *inputs, 0.125, True)
+    return _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), *inputs, form)
+
+
+@pytest.mark.parametrize("form, window", [("sink", -1), ("gpt_oss", 20)])
+def test_sinks_have_gradients(calls, form, window):
+    q, k, v, grad = drawn("f16", 4, 2, 60, 50, 64)
+    sinks = torch.tensor([-1.0, 0.0, 1.0, 3.0])
+    args = {"sinks": sinks.requires_grad_(), **({"window": window} if window > 0 else {})}
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    *found, of_sinks = torch.autograd.grad(form_attention(inputs, form, args)[0], [*inputs, sinks], grad)
+    bounds = window - 1 if window > 0 else -1, 0
+    assert_right(found, q, k, v, grad, False, 0.125, "bshd", window=bounds, sinks=sinks.detach())
+    exact_sinks = sinks.detach().double().requires_grad_()
+    o, *_ = exact(*(t.transpose(1, 2).double() for t in (q, k, v)), bounds, 0.125, sinks=exact_sinks)
+    wanted, = torch.autograd.grad(o, exact_sinks, grad.transpose(1, 2).double())
+    assert torch.allclose(of_sinks.double(), wanted, rtol=1e-2, atol=1e-2)
+    assert len(calls) == 1
 
 
 def test_tensors_of_other_kinds_have_gradients_of_their_own():

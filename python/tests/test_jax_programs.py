@@ -98,3 +98,9 @@ def test_missing_arrays_and_names(gelu):
         gelu()
     with pytest.raises(fagen.Error, match="no program is named 'gem'"):
         _jax_programs.program(gelu.kernels, "gem")
+
+
+def test_vmap(gelu):
+    a, b = matrices()
+    several = jax.vmap(lambda a: gelu(a=a, b=b))(jnp.stack([a, a * 0.5]))
+    assert jnp.array_equal(several[0], gelu(a=a, b=b)) and jnp.array_equal(several[1], gelu(a=a * 0.5, b=b))

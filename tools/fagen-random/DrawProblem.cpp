@@ -14,6 +14,9 @@ namespace fagen::random {
 
 namespace {
 
+/// Problems whose K and V have one byte an element, of those on targets that can read them.
+constexpr unsigned kBytesPercent = 12;
+
 class ProblemDrawer {
 public:
   ProblemDrawer(Random &random, const std::vector<const TargetInfo *> &targets, unsigned most)
@@ -23,6 +26,7 @@ public:
 
 private:
   unsigned drawMultiple();
+  std::optional<Setting> drawKvDType();
   std::vector<Plain> plainsOf(const OptionInfo &option);
   Plain drawHeadDim();
   std::optional<Setting> drawSetting(const OptionInfo &option);
@@ -31,7 +35,8 @@ private:
   Random &random;
   const std::vector<const TargetInfo *> &targets;
   const unsigned most;
-  unsigned points = 1; ///< of the axes so far
+  unsigned points = 1;   ///< of the axes so far
+  bool hasBytes = false; ///< whether K and V have one byte an element, at every point: few schedules fit both
   unsigned multiple = 8;
 };
 
@@ -45,6 +50,20 @@ unsigned ProblemDrawer::drawMultiple() {
       multiples.push_back(firstMmaInstr(Mma(family.number)).headDimMultiple);
   const unsigned any = optionInfo(OptionKey::HeadDim).multipleOf;
   return random.percent(20) ? any : random.pick(multiples);
+}
+
+/// The types of one byte, one or all of them; or the one that is no byte, which hardly needs to be said.
+std::optional<Setting> ProblemDrawer::drawKvDType() {
+  const OptionInfo &option = optionInfo(OptionKey::KvDType);
+  if (!hasBytes && !random.percent(5))
+    return std::nullopt;
+  std::vector<Plain> plains = plainsOf(option);
+  erase_if(plains, [&](const Plain &plain) { return (KvDType(plain.number) != KvDType::Same) != hasBytes; });
+  Setting setting(option.key, plains.front());
+  if (plains.size() > 1 && plains.size() <= most && random.percent(25))
+    setting.items.push_back({plains.back()});
+  setting.isAxis = setting.items.size() > 1 || random.percent(5);
+  return setting;
 }
 
 /// Small ones are likely: kernels of large ones take the emulator longer.
@@ -82,6 +101,8 @@ std::vector<Plain> ProblemDrawer::plainsOf(const OptionInfo &option) {
 /// Whether one instruction family computes every point, with whatever accumulators were drawn.
 bool ProblemDrawer::hasProducts(const Setting &accum, const std::vector<Setting> &settings) const {
   auto dtypes = find_if(settings, [](const Setting &setting) { return setting.option->key == OptionKey::DType; });
+  if (hasBytes)
+    return all_of(accum.items, [](const std::vector<Plain> &item) { return DType(item.front().number) == DType::F32; });
   auto canAll = [&](Mma family, const Plain &type) {
     return all_of(dtypes->items, [&](const std::vector<Plain> &item) {
       const MmaInstrInfo *instr = findMmaInstr(family, DType(item.front().number), DType(type.number));
@@ -110,13 +131,18 @@ std::optional<Setting> ProblemDrawer::drawSetting(const OptionInfo &option) {
 }
 
 std::vector<Setting> ProblemDrawer::draw() {
-  multiple = drawMultiple();
+  const OptionInfo &kv = optionInfo(OptionKey::KvDType);
+  auto canRead = [&](const OptionValueInfo &value) {
+    return KvDType(value.number) != KvDType::Same &&
+           all_of(targets, [&](const TargetInfo *target) { return isAvailable(value, *target); });
+  };
+  hasBytes = any_of(kv.values, canRead) && random.percent(kBytesPercent);
+  multiple = hasBytes ? kBytesColumns : drawMultiple();
   std::vector<Setting> settings;
   for (const OptionInfo &option : allOptions()) {
-    // One-byte K and V go with one family and few of its values: schedules that are drawn for any would hardly fit.
-    if (option.block != OptionBlock::Problem || option.key == OptionKey::KvDType)
+    if (option.block != OptionBlock::Problem)
       continue;
-    std::optional<Setting> setting = drawSetting(option);
+    std::optional<Setting> setting = option.key == OptionKey::KvDType ? drawKvDType() : drawSetting(option);
     if (!setting || (option.key == OptionKey::Accum && !hasProducts(*setting, settings)))
       continue;
     points *= setting->items.size();

@@ -150,6 +150,7 @@ fagen::Variant Variant::lowerable() const {
   made.target = point.target;
   made.problem.dtype = dtype();
   made.problem.accum = accum();
+  made.problem.kvDType = KvDType(number(OptionKey::KvDType));
   made.problem.headDimQK = number(OptionKey::HeadDim);
   made.problem.headDimV = second(OptionKey::HeadDim);
   made.problem.mask = Mask(number(OptionKey::Mask));
@@ -192,6 +193,11 @@ uint64_t Variant::sharedBytes() const {
 
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
   return !value.notYet && target.hasAll(value.needs);
+}
+
+bool hasBytes(const Values &problem) {
+  const auto found = problem.find(OptionKey::KvDType);
+  return found != problem.end() && KvDType(found->second.number) != KvDType::Same;
 }
 
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {
@@ -296,7 +302,8 @@ void Judge::judgeValues() {
 void Judge::judgeProducts() {
   const MmaInstrInfo *instr = findMmaInstr(variant.mma(), variant.dtype(), variant.accum());
   require(variant.accum() == DType::F32 || (instr && instr->implemented), "accum", OptionKey::Accum);
-  const unsigned multiple = variant.instr().headDimMultiple;
+  const unsigned multiple =
+      std::max(variant.instr().headDimMultiple, hasBytes(variant.point.problem) ? kBytesColumns : 1);
   require(variant.number(OptionKey::HeadDim) % multiple == 0 && variant.second(OptionKey::HeadDim) % multiple == 0,
           "head-dim", OptionKey::HeadDim);
 }

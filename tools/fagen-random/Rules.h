@@ -31,6 +31,12 @@ uint64_t sharedBytes(const Point &point, const Values &schedule);
 /// Whether a value may stand in a spec for the target at all.
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target);
 
+/// Whether K and V have one byte an element.
+bool hasBytes(const Values &problem);
+
+/// Head dims are multiples of these then: so many columns of bytes are read from shared memory at once.
+constexpr unsigned kBytesColumns = 32;
+
 /// Numbers of warps that can share so many query rows; at most 16. None where the rows do not suit the instructions.
 std::vector<unsigned> warpsFor(Mma mma, unsigned rows);
 

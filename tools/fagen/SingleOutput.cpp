@@ -27,9 +27,9 @@ static const CompiledKernel *theKernel(ArrayRef<CompiledKernel> kernels, const D
     diags.error(Location(), "--emit=single takes one kernel, and the specs have " + Twine(kernels.size()) +
                                 "; give each a file of its own");
   for (const CompiledKernel &kernel : kernels)
-    if (!kernel.programs.empty())
-      diags.error(Location(), "--emit=single writes attention's kernels; program " + kernel.programs.front()->name +
-                                  " has no such text yet: -o DIR writes a kernel set with it (docs/Programs.md)");
+    if (!kernel.programs.empty() && kernel.variants.size() != 1)
+      diags.error(Location(), "--emit=single writes a spec's kernel or one program, and there are " +
+                                  Twine(kernel.variants.size()) + " variants and programs; give each files of its own");
   if (options.instrument != Instrument::None)
     diags.error(Location(),
                 "--instrument goes with kernel sets, whose records fagen-run reads, not with --emit=single");
@@ -40,12 +40,23 @@ static std::string unfinished(StringRef name) {
   return ("#error \"fagen was interrupted while it wrote " + name + ".h and " + name + ".cu; run it again\"\n").str();
 }
 
+static OutputSet filesOf(const std::string &path, StringRef name, SingleFiles files) {
+  OutputSet set;
+  set.add(path + ".cu", std::move(files.source));
+  set.setManifest(path + ".h", std::move(files.header), unfinished(name));
+  return set;
+}
+
 std::optional<OutputSet> singleOutput(ArrayRef<CompiledKernel> kernels, const DriverOptions &options,
                                       Diagnostics &diags) {
   const StringRef name = sys::path::filename(options.output);
   const CompiledKernel *const kernel = theKernel(kernels, options, name, diags);
   if (!kernel)
     return std::nullopt;
+  if (!kernel->programs.empty())
+    return filesOf(
+        options.output, name,
+        emitSingleProgram(kernel->plan, *kernel->variants.front().program, kernel->variants.front().source, name));
   KernelPlan plan{kernel->plan.kernel, kernel->plan.specName, {}};
   std::vector<StringRef> sources;
   for (const auto &[compiled, planned] : zip(kernel->variants, kernel->plan.variants)) {
@@ -56,11 +67,7 @@ std::optional<OutputSet> singleOutput(ArrayRef<CompiledKernel> kernels, const Dr
     plan.variants.push_back(planned);
     sources.push_back(compiled.source);
   }
-  SingleFiles files = emitSingle(plan, sources, name);
-  OutputSet set;
-  set.add(options.output + ".cu", std::move(files.source));
-  set.setManifest(options.output + ".h", std::move(files.header), unfinished(name));
-  return set;
+  return filesOf(options.output, name, emitSingle(plan, sources, name));
 }
 
 } // namespace fagen

@@ -130,6 +130,10 @@ struct Buffer {
   /// Fragment: lane t of a quad has columns 4t to 4t + 3 of each 16, as tiles of bytes give them (ops/widen.h); else
   /// pairs 2t, 2t + 1 and 2t + 8, 2t + 9.
   bool isInQuads = false;
+  /// Of e4m3: of each 16 columns those of each lane's pairs stand together, 0, 1, 8, 9, then 2, 3, 10, 11, and so on.
+  /// The conversion of an accumulator leaves them so without an exchange between lanes. Sums over columns are the same
+  /// if both operands have this order.
+  bool isPaired = false;
   Location location;
 
   uint64_t stageBytes() const; ///< with the gaps of its layout

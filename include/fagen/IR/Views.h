@@ -54,6 +54,8 @@ std::optional<BoxMap> boxMapOf(const Matrix &matrix);
 bool hasEvenRows(const Matrix &matrix);
 /// Whether a copy takes rows of the whole matrix, of which each lies as far after the one before it.
 bool copiesWholeRows(const Op &copy);
+/// Likewise of a store of elements of 16 bits, where they fill vectors of 16 bytes.
+bool storesVectors(const Op &store);
 /// Whether the engine, which knows where the tensor ends, moves nothing beyond the matrix: of a bulk copy or store of a
 /// tile as large as this, in such a matrix. It does not if the two end together, or the tile covers the matrix.
 bool boxEndsWithMatrix(const Op &op, const Buffer &tile);

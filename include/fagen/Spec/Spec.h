@@ -109,8 +109,7 @@ struct Variant {
   std::vector<Schedule> tuneChoices; ///< the other tune combinations that fit, for the tuner; not variants of their own
   std::vector<std::string> evidence; ///< of tuned values: what was measured, a line each
   Location location;                 ///< of the kernel's name
-  Location
-  locationOf(llvm::StringRef key) const; ///< of a key of the problem, where it was set; else of the kernel's name
+  Location locationOf(llvm::StringRef key) const; ///< of a problem's key; of one that is not set the kernel's name
 };
 
 /// Whether it was found to take more shared memory than a CTA of its target may have.

@@ -171,6 +171,14 @@ def CombineLast : Op<"combine_last",
     [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
      RealEx<"factor", 1>, RealEx<"exponent", 1>]>; // of m to nats and to exponents of two, where the unit does not say
 
+// A launch after those that left the parts.
+def MergeParts : Op<"merge_parts",
+    "each warp of the role merges a row, rows [row, row + warps): the sum of the parts' results, which are normalised, each "
+    "weighed by its log-sum-exp in nats, in the order of the parts, and their common log-sum-exp. The parts of views with an "
+    "index are as many as the first dimension of their tensor",
+    [Operand<"o", Write, [Global]>, Operand<"lse", Write, [Global]>, Operand<"parts", Read, [Global]>,
+     Operand<"sums", Read, [Global]>], [Ex<"row">]>;
+
 // Synchronisation and control.
 
 // Named warps may be divided: group g of `groups`, with barrier id + g, is the g-th run of neighbouring warps, or where

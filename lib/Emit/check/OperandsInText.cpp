@@ -29,7 +29,7 @@ constexpr unsigned kSliceBytes = 32; ///< of a row, that a product sums over at 
 constexpr unsigned kMostOfBox = 256; ///< rows, and columns, that one bulk copy moves (CUDA Driver API, tensor maps)
 
 /// What a buffer is to the device library.
-enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, ColumnValues, Nothing };
+enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, ColumnValues, StagedRowValues, Nothing };
 
 /// What copies move and products take.
 bool isOfTiles(ElementType type) {
@@ -52,6 +52,8 @@ bool isOfTiles(ElementType type) {
 
 Held heldAs(const Buffer &buffer) {
   const unsigned rowBytes = buffer.columns * sizeOf(buffer.type);
+  if (buffer.space == Space::Shared && buffer.type == ElementType::F32 && buffer.columns == 1)
+    return buffer.rows % kBlock == 0 && buffer.layout == Layout::RowMajor ? Held::StagedRowValues : Held::Nothing;
   if (buffer.space == Space::Shared && buffer.type == ElementType::F32)
     return buffer.rows == 1 && buffer.columns % 8 == 0 && buffer.layout == Layout::RowMajor ? Held::ColumnValues
                                                                                             : Held::Nothing;
@@ -76,6 +78,8 @@ llvm::StringRef nameOf(Held held) {
     return "a shared tile of f16 or bf16, with a multiple of 8 columns, or of e4m3, of 16";
   case Held::ColumnValues:
     return "one row of f32 in shared memory, a value for each of a multiple of 8 columns";
+  case Held::StagedRowValues:
+    return "a column of f32 in shared memory, a value for each of a multiple of 16 rows";
   case Held::Nothing:
     break;
   }
@@ -258,9 +262,11 @@ private:
       if (!source)
         continue;
       if (heldAs(dst) == Held::RowValues)
-        needs(*source, {Held::RowValues});
+        needs(*source, {Held::RowValues, Held::StagedRowValues});
       else
-        needs(*source, {Held::Accumulator, Held::RowValues, Held::ColumnValues});
+        needs(*source, {Held::Accumulator, Held::RowValues, Held::ColumnValues, Held::StagedRowValues});
+      if (heldAs(*source) == Held::StagedRowValues)
+        needsRowsOfWarps(*source, dst);
       lacks(heldAs(*source) == Held::ColumnValues && warpGridOf(kernel, role).columns != 1,
             "warps of role " + role.name + " divide columns, and %" + source->name + " has a value for each");
     }
@@ -360,6 +366,10 @@ private:
 
   void checkStage(StageOutputOp<const Op> stage) {
     const Buffer &dst = *stage.dst().buffer, &o = *stage.o().buffer;
+    if (heldAs(o) == Held::RowValues) {
+      needs(dst, {Held::StagedRowValues});
+      return needsRowsOfWarps(dst, o);
+    }
     needs(dst, {Held::Tile});
     needs(o, {Held::Accumulator});
     needsRowsOfWarps(dst, o);

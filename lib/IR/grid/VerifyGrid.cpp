@@ -23,9 +23,9 @@ public:
       defect("grid split_keys 0; a split has at least one key");
     if (grid.cluster == 0 || grid.cluster > kMaxCluster)
       defect("grid clusters " + Twine(grid.cluster) + "; a cluster has 2 to " + Twine(kMaxCluster) + " CTAs");
-    if (grid.turns && (!grid.isPersistent || grid.hasClusters() || grid.turns->rows == 0))
+    if (grid.turns && (grid.hasClusters() || grid.turns->rows == 0))
       defect("grid " + wordOf(grid) + " longest_first " + Twine(grid.turns->rows) +
-             "; only persistent CTAs draw tickets, for at least one row");
+             "; CTAs of one cluster have neighbouring tiles, and runs that take turns have at least one row");
     if (kernel.hasOwnParams())
       checkIndexed();
     else
@@ -37,6 +37,9 @@ private:
 
   /// Its order follows from its mask, and its ops say whether tiles are drawn.
   void checkAttention() {
+    if (grid.turns && !grid.isPersistent)
+      defect("grid " + wordOf(grid) + " longest_first " + Twine(grid.turns->rows) +
+             "; of attention's tiles only persistent CTAs draw tickets");
     if (grid.order == TileOrder::LastFirst || grid.isDrawn || !grid.listed.empty() ||
         (grid.turns && grid.turns->rowsOfRun) || (grid.hasClusters() && !grid.isPersistent))
       defect("the grid counts attention's tiles, which have no indices; tiles in clusters, drawn, listed, last_first "

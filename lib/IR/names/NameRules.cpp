@@ -25,6 +25,8 @@ std::string ir::whyNoMember(StringRef name) {
     return "has a leading or a double underscore, which C++ keeps for itself";
   if (isCppKeyword(name))
     return "is a keyword of C++";
+  if (isAmong("restrict ", name)) // its one that C++ has not
+    return "is a keyword of C, in which --emit=single declares it";
   return isHeaderMacro(name) ? "is a macro of the headers that CUDA text includes" : "";
 }
 

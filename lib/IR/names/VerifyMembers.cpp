@@ -108,6 +108,7 @@ private:
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernel, size).str();
     text += tensor.isStrided ? "] strided" : "]";
+    text += tensor.isPaired ? " paired" : "";
     if (tensor.values)
       text += textOf(*tensor.values);
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +

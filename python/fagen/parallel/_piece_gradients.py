@@ -1,13 +1,14 @@
 # fagen: the gradients of one piece: what its rows and keys give each other, from the LSE of all keys of the rows.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Plain masks are the package's programs' where these run, as fagen.attention's are: the same bits on every run. On other GPUs, and for
-windows, they are PyTorch's flash attention's. All else, and the CPU, is computed by PyTorch's operators, some rows at a time: right, and slow."""
+"""Plain masks and windows are the package's programs' where these run, as fagen.attention's are: the same bits on every run. On other GPUs they
+are PyTorch's flash attention's. All else, and the CPU, is computed by PyTorch's operators, some rows at a time: right, and slow."""
 import contextlib
 import functools
 
 import torch
 
 from .. import _by_torch, _forms_by_torch, _gradients
+from .._forms import Scores
 
 _MOST_SCORES = 1 << 25  # that are held at once
 
@@ -30,11 +31,11 @@ class Rows:
 
 def gradients(problem, piece, rows, k, v):
     """(dq, dk, dv) that a piece adds: rows are its own, k and v [batch, keys, kv_heads, columns] its keys. Of the type of q, or wider."""
-    if rows.grad_lse is None and piece.kind in ("none", "causal") and _gradients.has_program(rows.q, k, v, True):
+    window = {"none": (-1, -1), "causal": (-1, 0), "local": (piece.left, piece.right)}.get(piece.kind)
+    if window is not None and _gradients.has_program(rows.q, k, v, True):
         grad, o = (t.to(rows.q.dtype) for t in (rows.grad, rows.o))
-        return _gradients.backward(grad, rows.q, k, v, o, rows.lse, problem.scale, piece.kind == "causal", True)
-    if rows.grad_lse is None and piece.kind in ("none", "causal", "local") and _by_torch.has_backward_of_window(rows.q, k, v):
-        window = {"none": (-1, -1), "causal": (-1, 0), "local": (piece.left, piece.right)}[piece.kind]
+        return _gradients.backward(grad, rows.q, k, v, o, rows.lse, problem.scale, None, True, grad_lse=rows.grad_lse, scores=Scores(*window))
+    if window is not None and rows.grad_lse is None and _by_torch.has_backward_of_window(rows.q, k, v):
         grad, o = (t.to(rows.q.dtype) for t in (rows.grad, rows.o))
         return _by_torch.backward_of_window(grad, rows.q, k, v, o, rows.lse.contiguous(), problem.scale, window, True, torch.float32)
     return _in_steps(problem, piece, rows, k, v)

@@ -153,7 +153,7 @@ class Plan:
         if out is not None:
             if records:
                 raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
-            _arguments._check_output("parallel.attention", q, k, v, out, self.o_dtype)
+            _arguments.check_output("parallel.attention", q, k, v, out, self.o_dtype)
         if records:
             _gradient.check(self)
 

@@ -39,7 +39,7 @@ class Applicable:
     def pytest_collection_modifyitems(self, config, items):
         items[:] = [item for item in items if applies(**item.callspec.params)]
         for item in items:
-            item.module.DISABLE_LOCAL = True  # no attention_chunk, which the test draws beside windows
+            item.module.DISABLE_LOCAL = True  # no attention_chunk, which the test draws in addition to windows
 
     def pytest_runtest_setup(self, item):
         torch.set_grad_enabled(False)  # backward is not tested: forms compute, gradient or none

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# fagen: the host's time of one attention, beside a bare launch of its kernel, PyTorch's and flash-attn's.
+# fagen: the host's time of one attention, next to a bare launch of its kernel, PyTorch's and flash-attn's.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """host_time.py [--times N]: prints JSON: microseconds of the host for each call, the median of 15 rounds of N small launches.
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # fagen: all that only a GPU can show of the Python package, in one run, as evidence.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""record.py --out DIR [--wheel FILE]... [--note commit=HASH] [--only NAME,...]: runs what stands here beside it and writes a
+"""record.py --out DIR [--wheel FILE]... [--note commit=HASH] [--only NAME,...]: runs what stands here next to it and writes a
 JSON file for each, with the machine and the versions.
 
 What is timed runs first and alone: `host` (host_time.py) and `bench` (fagen bench). The tests then run side by side: `torch`, `fa2`,
@@ -139,7 +139,7 @@ class Recorder:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, metavar="DIR")
-    parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="unpacked in front of what is installed")
+    parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="unpacked; found before what is installed")
     parser.add_argument("--note", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--only", default=",".join((*TIMED, *TESTS)), metavar="NAME,...")
     parser.add_argument("--seconds", type=int, default=270, help="limit of each step (default: 270)")

@@ -135,11 +135,13 @@ def test_gradients(form):
         torch.testing.assert_close(one.double(), other.double(), atol=4e-2, rtol=4e-2)
 
 
-@pytest.mark.parametrize("rows, keys, window", [(300, 300, (100, 0)), (500, 200, (17, 30)), (200, 500, (0, 64)), (256, 256, (-1, 3))])
+@pytest.mark.parametrize("rows, keys, window", [(300, 300, (100, 0)), (500, 200, (17, 30)), (200, 500, (0, 64)), (256, 256, (-1, 3)), (500, 200, (17, 260)),
+                                                (700, 512, (0, -1))])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_gradients_of_windows_by_flash_attention(monkeypatch, dtype, rows, keys, window):
-    """Of flash_attn_func: rows that see no key among them. PyTorch's flash attention is asked, once."""
-    from fagen import _by_torch, flash_attn
+    """Of flash_attn_func, where no program computes them: rows that see no key among them. PyTorch's flash attention is asked, once."""
+    from fagen import _by_torch, _gradients, flash_attn
+    monkeypatch.setattr(_gradients, "has_program", lambda *_: False)
     monkeypatch.setattr(flash_attn, "fallback", "error")
     asked, backward = [], _by_torch.backward_of_window
     monkeypatch.setattr(_by_torch, "backward_of_window", lambda *call: asked.append(call) or backward(*call))

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import fagen
-from fagen import _gradients
+from fagen import _forms_by_torch, _gradients, _kernels
+from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0),
                                 reason="no GPU of compute capability 9.0")
@@ -40,7 +41,7 @@ def expected(q, k, v, grad, causal, rounded=lambda t: t):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", [64, 96, 128, 192, 256])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("heads, kv_heads, rows, keys", [(4, 4, 512, 512), (6, 2, 300, 777), (4, 1, 900, 130), (2, 2, 1, 77), (2, 2, 64, 1)])
 def test_against_autograd(dtype, head_dim, causal, heads, kv_heads, rows, keys):
@@ -53,7 +54,7 @@ def test_against_autograd(dtype, head_dim, causal, heads, kv_heads, rows, keys):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", [64, 96, 128, 192, 256])
 def test_same_bits(head_dim, causal):
     inputs = drawn(torch.bfloat16, head_dim, 8, 2, 2048, 2048)
     first = gradients(*inputs, causal)
@@ -80,3 +81,77 @@ def test_a_thread_without_a_context():
     thread.start()
     thread.join()
     assert sum(any(torch.equal(t, w) for t in found if t is not None) for w in wanted) == 3
+
+
+def wanted_of_form(q, k, v, grad, form, args, grad_lse=None):
+    """Gradients of q, k, v and of what of args wants one, by the form's own programs in float32."""
+    wide = [t.detach().float().requires_grad_() for t in (q, k, v)]
+    attention = _forms_by_torch.Attention(_forms_by_torch.find(_kernels.ready()._directories, form, tuple(args)), args, *wide, None, True)
+    o, lse = attention.step(0, q.shape[1], *wide, args)
+    outputs, given = [o.transpose(1, 2)], [grad.float()]
+    if grad_lse is not None:
+        outputs, given = [*outputs, lse], [*given, grad_lse]
+    return torch.autograd.grad(outputs, [*wide, *(t for t in args.values() if isinstance(t, torch.Tensor) and t.requires_grad)], given)
+
+
+def assert_near(found, wanted, dtype):
+    for ours, exact in zip(found, wanted):
+        assert (ours.float() - exact.float()).abs().max() <= 6 * torch.finfo(dtype).eps * exact.abs().max()
+
+
+def tensors(*values, dtype=torch.int32):
+    return torch.tensor(values, device="cuda", dtype=dtype)
+
+
+FORMS = {
+    "window": lambda: {"window": 100}, "local": lambda: {"left": 30, "right": 70}, "softcap": lambda: {"cap": 2.0},
+    "gemma2": lambda: {"cap": 2.0, "window": 90}, "alibi": lambda: {"slope": tensors(0.5, 0.25, 0.1, 0.0, dtype=torch.float32)},
+    "sink": lambda: {"sinks": tensors(-1.0, 0.0, 1.0, 3.0, dtype=torch.float32).requires_grad_()},
+    "prefix": lambda: {"prefix": tensors(100, 300)}, "chunked": lambda: {"chunk": 150},
+    "documents": lambda: {"first": torch.cat([tensors([0] * 200, [0] * 200), tensors([200] * 300, [180] * 300).clamp(max=200)], 1)},
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(form, head_dim, dtype):
+    """O and LSE by a kernel, gradients from both by programs."""
+    q, k, v, grad = drawn(dtype, head_dim, 4, 2, 500, 500)
+    args = FORMS[form]()
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    more = [t for t in args.values() if isinstance(t, torch.Tensor) and t.requires_grad]
+    outputs = fagen.attention(*inputs, form=form, form_args=args, return_lse=True)
+    grad_lse = torch.randn(outputs[1].shape, device="cuda")
+    found = torch.autograd.grad(outputs, [*inputs, *more], (grad, grad_lse))
+    assert_near(found, wanted_of_form(q, k, v, grad, form, args, grad_lse), dtype)
+
+
+@pytest.mark.parametrize("options", [{"window_size": (60, 0)}, {"causal": True, "softcap": 3.0}, {"window_size": (60, 20)},
+                                     {"causal": True, "window_size": (50, 0), "softcap": 3.0}])
+def test_flash_attn_has_them(options, monkeypatch):
+    monkeypatch.setattr("fagen.flash_attn.fallback", "error")
+    q, k, v, grad = drawn(torch.bfloat16, 128, 4, 2, 300, 400)
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    found = torch.autograd.grad(flash_attn_func(*inputs, **options), inputs, grad)
+    left, right = options.get("window_size", (-1, 0))
+    cap = options.get("softcap")
+    form, args = ("local", {"left": left, "right": right}) if not cap else ("gemma2", {"cap": cap, "window": left + 1}) if left >= 0 else ("softcap", {"cap": cap})
+    assert_near(found, wanted_of_form(q, k, v, grad, form, args), q.dtype)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_sequences(causal, monkeypatch):
+    """One launch for all, and the gradients of each sequence by itself."""
+    monkeypatch.setattr("fagen.flash_attn.fallback", "error")
+    lengths = [100, 1, 300, 64, 129]
+    q, k, v, grad = (t[0] for t in drawn(torch.bfloat16, 128, 4, 2, sum(lengths), sum(lengths), batch=1))
+    begins = torch.tensor([0, *lengths], device="cuda", dtype=torch.int32).cumsum(0, dtype=torch.int32)
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    o = flash_attn_varlen_func(*inputs, begins, begins, max(lengths), max(lengths), causal=causal)
+    found = torch.autograd.grad(o, inputs, grad)
+    ends = begins.tolist()
+    for first, last in zip(ends, ends[1:]):
+        exact = expected(*(t[None, first:last] for t in (q, k, v, grad)), causal)
+        for ours, wanted in zip(found, exact):
+            assert (ours[first:last].double() - wanted[0].transpose(0, 1)).abs().max() <= 6 * torch.finfo(q.dtype).eps * wanted.abs().max().clamp(min=1)

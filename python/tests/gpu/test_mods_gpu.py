@@ -1,4 +1,4 @@
-# fagen: others' score and mask mods on a GPU, beside compiled FlexAttention on the same tensors.
+# fagen: others' score and mask mods on a GPU, next to compiled FlexAttention on the same tensors.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import pathlib
 import sys

@@ -37,10 +37,20 @@ __device__ __forceinline__ unsigned four_of_quad(unsigned own, ptx::Site site) {
   return is_middle ? given : lane == 0 ? low : high;
 }
 
-/// The accumulator's elements, rounded once, beyond 448 to that; columns that it does not have are 0.
-template <int kRows, int kColumns, int kGiven>
-__device__ __forceinline__ void convert(LeftOperand<e4m3, kRows, kColumns> &p, const Accumulator<kRows, kGiven> &s,
-                                        ptx::Site site = ptx::Site::here()) {
+/// Four elements of a row, rounded once, beyond 448 to that: with kPaired those that the lane has, else columns 4t to
+/// 4t + 3.
+template <bool kPaired>
+__device__ __forceinline__ unsigned four_bytes(const float (&first)[4], const float (&second)[4], int pair,
+                                               ptx::Site site) {
+  const unsigned own = ptx::round_bytes<e4m3>(first[pair], first[pair + 1]) |
+                       static_cast<unsigned>(ptx::round_bytes<e4m3>(second[pair], second[pair + 1])) << 16;
+  return kPaired ? own : four_of_quad(own, site);
+}
+
+/// The accumulator's elements; columns that it does not have are 0.
+template <bool kPaired, int kRows, int kColumns, int kGiven>
+__device__ __forceinline__ void convert_bytes(LeftOperand<e4m3, kRows, kColumns> &p,
+                                              const Accumulator<kRows, kGiven> &s, ptx::Site site) {
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
@@ -48,23 +58,28 @@ __device__ __forceinline__ void convert(LeftOperand<e4m3, kRows, kColumns> &p, c
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int tile = 4 * slice + i / 2 * 2, pair = i % 2 * 2;
-        if (tile >= kGiven / 8) {
-          p.value[slab][slice][i] = 0;
-          continue;
-        }
-        const float(&first)[4] = s.value[slab][tile], (&second)[4] = s.value[slab][tile + 1];
         p.value[slab][slice][i] =
-            four_of_quad(ptx::round_bytes<e4m3>(first[pair], first[pair + 1]) |
-                             static_cast<unsigned>(ptx::round_bytes<e4m3>(second[pair], second[pair + 1])) << 16,
-                         site);
+            tile >= kGiven / 8 ? 0 : four_bytes<kPaired>(s.value[slab][tile], s.value[slab][tile + 1], pair, site);
       }
 }
 
-/// As that of ops/store.h, by words: a lane has four columns of 16 after the exchange.
-template <int kFirst = 0, int kTileRows, int kTileColumns, Swizzle kSwizzle, int kRows, int kColumns>
-__device__ __forceinline__ void stage_rows(const SharedTile<e4m3, kTileRows, kTileColumns, kSwizzle> &tile,
-                                           const Accumulator<kRows, kColumns> &o, int first_row,
-                                           ptx::Site site = ptx::Site::here()) {
+template <int kRows, int kColumns, int kGiven>
+__device__ __forceinline__ void convert(LeftOperand<e4m3, kRows, kColumns> &p, const Accumulator<kRows, kGiven> &s,
+                                        ptx::Site site = ptx::Site::here()) {
+  convert_bytes<false>(p, s, site);
+}
+/// Columns of each 16 in the order 0, 1, 8, 9, 2, 3, 10, 11, ...: no lane needs another's.
+template <int kRows, int kColumns, int kGiven>
+__device__ __forceinline__ void convert_paired(LeftOperand<e4m3, kRows, kColumns> &p,
+                                               const Accumulator<kRows, kGiven> &s,
+                                               ptx::Site site = ptx::Site::here()) {
+  convert_bytes<true>(p, s, site);
+}
+
+/// As stage_rows of ops/store.h, by words.
+template <bool kPaired, int kFirst, int kTileRows, int kTileColumns, Swizzle kSwizzle, int kRows, int kColumns>
+__device__ __forceinline__ void stage_bytes(const SharedTile<e4m3, kTileRows, kTileColumns, kSwizzle> &tile,
+                                            const Accumulator<kRows, kColumns> &o, int first_row, ptx::Site site) {
   constexpr int kStaged = kColumns - kFirst < kTileColumns ? kColumns - kFirst : kTileColumns;
   static_assert(kFirst % 8 == 0 && kStaged % 16 == 0, "pairs of the accumulator's tiles");
   const int lane = ptx::recompute(ptx::thread_index()) % 32; // not kept across the loop
@@ -73,13 +88,24 @@ __device__ __forceinline__ void stage_rows(const SharedTile<e4m3, kTileRows, kTi
 #pragma unroll
     for (int column = 0; column < kStaged; column += 16) {
       const int of_tile = (kFirst + column) / 8, pair = row % 16 / 8 * 2;
-      const float(&first)[4] = o.value[row / 16][of_tile], (&second)[4] = o.value[row / 16][of_tile + 1];
       const unsigned word[1] = {
-          four_of_quad(ptx::round_bytes<e4m3>(first[pair], first[pair + 1]) |
-                           static_cast<unsigned>(ptx::round_bytes<e4m3>(second[pair], second[pair + 1])) << 16,
-                       site)};
+          four_bytes<kPaired>(o.value[row / 16][of_tile], o.value[row / 16][of_tile + 1], pair, site)};
       ptx::st_shared(tile.address(first_row + row + lane / 4, column + lane % 4 * 4), word, site);
     }
+}
+
+template <int kFirst = 0, int kTileRows, int kTileColumns, Swizzle kSwizzle, int kRows, int kColumns>
+__device__ __forceinline__ void stage_rows(const SharedTile<e4m3, kTileRows, kTileColumns, kSwizzle> &tile,
+                                           const Accumulator<kRows, kColumns> &o, int first_row,
+                                           ptx::Site site = ptx::Site::here()) {
+  stage_bytes<false, kFirst>(tile, o, first_row, site);
+}
+/// Columns of each 16 in the order of convert_paired.
+template <int kFirst = 0, int kTileRows, int kTileColumns, Swizzle kSwizzle, int kRows, int kColumns>
+__device__ __forceinline__ void stage_paired(const SharedTile<e4m3, kTileRows, kTileColumns, kSwizzle> &tile,
+                                             const Accumulator<kRows, kColumns> &o, int first_row,
+                                             ptx::Site site = ptx::Site::here()) {
+  stage_bytes<true, kFirst>(tile, o, first_row, site);
 }
 
 } // namespace fagen::device

@@ -43,6 +43,21 @@ __device__ __forceinline__ ColumnValues<Tile::kColumns> column_values(const Tile
   return values;
 }
 
+/// From f32 in shared memory, a column of them: the warp's rows from `first_row` on.
+template <int kRows, class Tile>
+__device__ __forceinline__ RowValues<kRows> row_values(const Tile &column, int first_row,
+                                                       ptx::Site site = ptx::Site::here()) {
+  static_assert(Tile::kColumns == 1 && Tile::kSwizzle == Swizzle::kNone, "a value for each row");
+  RowValues<kRows> values;
+  const unsigned own = column.base() + 4 * (first_row + ptx::recompute(ptx::thread_index()) % 32 / 4);
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      values.value[slab][half] = ptx::ld_shared_f32(own + 64 * slab + 32 * half, site);
+  return values;
+}
+
 template <int kRows, int kColumns, class F, class... Sources>
 __device__ __forceinline__ void map(Accumulator<kRows, kColumns> &dst, int first_row, int first_key, F f,
                                     const Sources &...sources) {

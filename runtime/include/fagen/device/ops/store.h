@@ -96,6 +96,22 @@ __device__ __forceinline__ void stage_rows(const Tile &tile, const Accumulator<k
     }
 }
 
+/// A value for each row, to a column of f32: of the lanes that have a row's value one stores it.
+template <class Tile, int kRows>
+__device__ __forceinline__ void stage_rows(const Tile &column, const RowValues<kRows> &values, int first_row,
+                                           ptx::Site site = ptx::Site::here()) {
+  static_assert(Tile::kColumns == 1 && Tile::kSwizzle == Swizzle::kNone, "a value for each row");
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  if (lane % 4 != 0)
+    return;
+  const unsigned own = column.base() + 4 * (first_row + lane / 4);
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      ptx::st_shared_f32(own + 64 * slab + 32 * half, values.value[slab][half], site);
+}
+
 /// Log-sum-exp of each row; nothing when the caller gave no pointer. `target` is row 0.
 template <class RowMap, int kRows>
 __device__ __forceinline__ void store_lse(float *target, const RowMap &rows, const RowValues<kRows> &m,

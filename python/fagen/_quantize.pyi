@@ -1,0 +1,10 @@
+# fagen: types of the package.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from typing import Literal, Optional, Tuple, Union
+
+import torch
+from torch import Tensor
+
+def quantize(x: Tensor, scales: Literal["head", "tensor"] = "head", *, kv_heads: Optional[int] = None,
+             layout: Literal["bshd", "bhsd"] = "bshd", dtype: torch.dtype = ...,
+             amax: Union[None, float, Tensor] = None) -> Tuple[Tensor, Tensor]: ...
