@@ -73,7 +73,7 @@ struct Mutation {
   unsigned barrier = 0; ///< of a named barrier that is moved: its number,
   unsigned threads = 0; ///< and how many threads must come
   /// Of a moved one: the line that a thread's calls come from which it passes. It is left out at its own line, and done
-  /// before the first of these calls; or, `later`, behind the last one, which may be none.
+  /// before the first of these calls; or, `later`, after the last one, which may be none.
   int target = 0;
   bool later = false;
 };

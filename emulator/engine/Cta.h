@@ -14,11 +14,11 @@
 //   Wmma.cpp         those of wmma, whose fragments nobody knows
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
 //   Copies.cpp       asynchronous copies between issue and wait
-//   Clusters.cpp     barriers of a cluster, and what may come behind the end of a CTA
+//   Clusters.cpp     barriers of a cluster, and what may come after the end of a CTA
 //   MBarriers.cpp    barriers in shared memory that count arrivals and bytes
 //   BulkCopies.cpp   boxes of tensors between issue and landing
 //   WarpGroups.cpp   products of warp groups, and the registers of groups
-// Banks.h counts bank conflicts beside them, told by Engine.cpp.
+// Banks.h counts bank conflicts next to them, told by Engine.cpp.
 #pragma once
 
 #include "Fiber.h"
@@ -110,7 +110,7 @@ struct Lane {
   unsigned waitsAt = 0;  ///< its address
   unsigned waitsFor = 0; ///< the parity
   Site phaseSite{};
-  // Its bulk stores: those that it has not waited for, and the numbers behind the last ones of closed groups.
+  // Its bulk stores: those that it has not waited for, and the numbers after the last ones of closed groups.
   std::deque<BulkCopy> stores;
   std::vector<uint64_t> storeGroupEnds;
   uint64_t storesDone = 0;
@@ -193,7 +193,7 @@ public:
 
   /// Makes room for the grid's CTAs. False when the system gives no memory.
   bool reserve(const Grid &grid);
-  /// Runs CTA `index` of the grid, and those of its cluster behind it, to their end.
+  /// Runs CTA `index` of the grid, and those of its cluster after it, to their end.
   void run(const Grid &grid, unsigned index);
 
   const Findings &findings() const { return found; }

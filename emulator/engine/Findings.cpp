@@ -45,7 +45,7 @@ std::vector<Finding> Findings::list(std::string_view compiledName, const std::st
     finding.otherLine = entry.pair.otherLine;
     finding.thread = entry.pair.thread;
     finding.otherThread = entry.pair.otherThread;
-    std::string where; // behind the first line of the message; a list below it names its own places
+    std::string where; // after the first line of the message; a list below it names its own places
     const bool isList = finding.message.find('\n') != std::string::npos;
     if (const LineInfo *info = isKernel ? infoOf(lines, entry.site.line) : nullptr) {
       finding.op = info->op;

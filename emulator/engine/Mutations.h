@@ -23,7 +23,7 @@ public:
 
 private:
   struct State {
-    bool isDue = false;  ///< left out at its line, to be done behind the target's calls
+    bool isDue = false;  ///< left out at its line, to be done after the target's calls
     bool isDone = false; ///< done before the target's calls, to be left out at its line
   };
   static void perform(Cta &cta, const Mutation &mutation, device::ptx::Site site);

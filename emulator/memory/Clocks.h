@@ -8,7 +8,7 @@
 //
 // Barriers in shared memory are come to by single threads, and asynchronous engines (bulk copies, products of warp
 // groups) read and write on their own. From the first of these on, refine() keeps a clock for each thread, with a
-// column for each engine's queue beside those of the threads; the clocks of warps stay as the quick first answer, and
+// column for each engine's queue next to those of the threads; the clocks of warps stay as the quick first answer, and
 // are never ahead of them.
 #pragma once
 

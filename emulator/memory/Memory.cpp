@@ -171,7 +171,7 @@ void Cta::reportRace(Access access, const Race &race, Agent agent, const char *w
                   fmt::format("{} {} at {}", nameOf(race.other),
                               race.kind == RaceKind::kWriteAfterRead ? "read" : "wrote", place({site.file, race.line}));
               if (isUnfenced)
-                return fmt::format("{} of CTA {}: {}{} shared byte {}, which {} without a fence_proxy_async behind it",
+                return fmt::format("{} of CTA {}: {}{} shared byte {}, which {} without a fence_proxy_async after it",
                                    nameOf(agent, true), ctaOfWarp(agent.warp), what, verb, inCta(race.byte), other);
               return fmt::format("{}: {} of CTA {} {}{}{} shared byte {}, which {}, and nothing orders the two",
                                  raceName(race.kind), nameOf(agent, true), ctaOfWarp(agent.warp), *what ? "- " : "",

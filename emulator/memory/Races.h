@@ -8,7 +8,7 @@
 // Bulk copies and products of warp groups are agents of their own, which read and write as entries of queues: a copy to
 // shared memory in the queue of the barrier that counts it, a copy from it in that of its thread, a product in that of
 // its warp group. They begin after what their issuer has been told of, and are over for those who waited for their
-// entry. They see memory through another proxy than threads do: what a thread wrote they see only behind a proxy fence
+// entry. They see memory through another proxy than threads do: what a thread wrote they see only after a proxy fence
 // of that thread.
 //
 // Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do. Of

@@ -1,7 +1,7 @@
 // fagen: which waits for phases each thread knows the others to have passed, and which phases to be complete.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A wait for a phase of an mbarrier sees a single bit, so the phase behind may not complete before every thread that
+// A wait for a phase of an mbarrier sees a single bit, so the next phase may not complete before every thread that
 // waits for this one has passed. Who completes it must know that they have. This is knowledge of how far others are,
 // which more things give than knowledge of what they wrote: lanes that execute a collective know it of each other, and
 // whoever sees a copy arrive knows it of the thread that asked for the copy.
@@ -49,7 +49,7 @@ private:
 
   unsigned columns = 0;
   std::vector<Row> warps;    ///< what all lanes know
-  std::vector<Row> threads;  ///< what each knows beside it, and older things
+  std::vector<Row> threads;  ///< what each knows in addition to it, and older things
   std::vector<uint32_t> own; ///< by warp: a bit for each lane that knows more than its warp
 };
 

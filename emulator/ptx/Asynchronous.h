@@ -1,4 +1,4 @@
-// fagen: what runs beside the threads of a CTA: barriers that count bytes, bulk copies, products of warp groups.
+// fagen: what runs while the threads of a CTA do: barriers that count bytes, bulk copies, products of warp groups.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -89,7 +89,7 @@ struct WarpGroup {
   uint64_t next() const { return firstProduct + products.size(); }
 };
 
-/// A closed group: its products are those before `end`, and behind its wait all four warps are known to have issued
+/// A closed group: its products are those before `end`, and after its wait all four warps are known to have issued
 /// them.
 struct ProductGroup {
   uint64_t end;

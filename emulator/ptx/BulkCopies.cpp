@@ -50,7 +50,7 @@ const char *tensorRow(const BulkCopy &copy, unsigned row) {
   return address;
 }
 
-/// Calls visit(shared address, address in the tensor or null, first byte inside, behind the last) for each chunk.
+/// Calls visit(shared address, address in the tensor or null, first byte inside, after the last) for each chunk.
 template <class Visit> void forChunks(const BulkCopy &copy, Visit visit) {
   const unsigned perChunk = kChunk / copy.map.element_bytes;
   for (unsigned row = 0; row < boxRows(copy.map); ++row) {

@@ -138,14 +138,14 @@ int64_t Cta::phaseMeant(const MBarrier &barrier, unsigned parity) const {
   return known % 2 == parity ? known : known - 1;
 }
 
-/// The lane goes on behind the phase that completed last, and learns what that tells.
+/// The lane goes on after the phase that completed last, and learns what that tells.
 void Cta::pass(MBarrier &barrier, Lane &lane, Site site) {
   barrier.waited = barrier.phase;
   races.clocks.learnAlone(lane.thread, barrier.completed);
   barrier.passed.push_back({lane.thread, races.clocks.waits.pass(lane.thread), site});
 }
 
-/// The phase behind the one that the thread `waiter` waits for completes, and nothing says that it has passed.
+/// The phase after the one that the thread `waiter` waits for completes, and nothing says that it has passed.
 void Cta::reportUnseen(unsigned address, int64_t phase, unsigned waiter, Site wait, unsigned thread, Site site) {
   found.add("phase-unseen", wait,
             [&] {

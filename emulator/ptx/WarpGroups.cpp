@@ -165,7 +165,7 @@ void Cta::checkFenced(Lane &lane, const void *where, unsigned words, const char 
   else if (!known.fenced.empty() && std::memcmp(known.fenced.data(), where, 4 * words) != 0 &&
            !isAllUninitialised(static_cast<const uint32_t *>(where), words))
     report("missing-fence", site,
-           [&] { return fmt::format("{} wrote {} behind its last wgmma_fence", describeThread(), what); });
+           [&] { return fmt::format("{} wrote {} after its last wgmma_fence", describeThread(), what); });
   running = caller;
 }
 

@@ -20,7 +20,7 @@ std::string MutantCase::text() const {
     return place + (what.starts_with("copy_wait") ? fmt::format(" weakened to {}", mutation.pending)
                                                   : std::string(" weakened to a warp barrier"));
   case emulator::Mutation::Move:
-    return place + fmt::format(" moved {} {}", mutation.later ? "behind" : "before", over);
+    return place + fmt::format(" moved {} {}", mutation.later ? "after" : "before", over);
   }
   return place;
 }

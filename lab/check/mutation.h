@@ -18,7 +18,7 @@ struct MutantCase {
   bool isNeeded = false;
   emulator::Mutation mutation;
 
-  /// "copy_wait 2 (copy_wait@12, site 1) moved behind barrier@13"
+  /// "copy_wait 2 (copy_wait@12, site 1) moved after barrier@13"
   std::string text() const;
 };
 

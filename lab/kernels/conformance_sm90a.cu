@@ -72,14 +72,14 @@ extern "C" __global__ void conformance_mbarrier(const __grid_constant__ Conforma
   ptx::st_global_u32(params.out + element(), value[0]);
 }
 
-// With no launch before that has not ended there is nothing to wait for, and nobody waits behind.
+// With no launch before that has not ended there is nothing to wait for, and nobody waits for this one.
 extern "C" __global__ void conformance_launches(const __grid_constant__ ConformanceParams params) {
   ptx::await_launches();
   ptx::release_launches();
   ptx::st_global_u32(params.out + element(), word_of(params.in + element()) + 1);
 }
 
-// ---- Bulk copies: eight words of each CTA are coordinates; the tensor stands behind those of 32 CTAs.
+// ---- Bulk copies: eight words of each CTA are coordinates; the tensor stands after those of 32 CTAs.
 
 template <int kRank> __device__ __forceinline__ void coordinates(int (&at)[kRank], const ConformanceParams &params) {
   for (int n = 0; n < kRank; ++n)
@@ -298,7 +298,7 @@ template <class T> __device__ __forceinline__ void load_fragment(unsigned (&a)[4
   }
 }
 
-/// Results stand behind those of the smaller N, which add up to kBefore.
+/// Results stand after those of the smaller N, which add up to kBefore.
 template <class T, Form kForm, int kK, int kN, int kBefore>
 __device__ __forceinline__ void product(const ConformanceParams &params, unsigned seed) {
   constexpr bool kAcross = kForm == Form::kSharedTransposed || kForm == Form::kRegistersAcross;

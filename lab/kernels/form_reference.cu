@@ -1,4 +1,4 @@
-// fagen: the reference of forms on a GPU: as reference.cu, behind which NVRTC compiles it, and what f32 may make of a
+// fagen: the reference of forms on a GPU: as reference.cu, after which NVRTC compiles it, and what f32 may make of a
 // form.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -110,7 +110,7 @@ private:
     device.download(all.data(), place.address(), static_cast<int64_t>(all.size()));
     const auto end = all.begin() + static_cast<int64_t>(bytes.size());
     if (std::any_of(end, all.end(), [](unsigned char byte) { return byte != kGuard; }))
-      failures.push_back({"guard", fmt::format("bytes behind '{}' were written", buffer.name)});
+      failures.push_back({"guard", fmt::format("bytes after '{}' were written", buffer.name)});
     if (!buffer.isWritten && !std::equal(bytes.begin(), bytes.end(), all.begin()))
       failures.push_back({"input", fmt::format("'{}' was changed, which the program only reads", buffer.name)});
     bytes.assign(all.begin(), end);

@@ -284,6 +284,7 @@ private:
       meet(op, 1, a.columns, held, read[held].columns, kColumns);
     }
     Place made{product.takesLeftTransposed() ? a.columns : a.rows, isTransposed ? b.rows : b.columns};
+    made.columns.value += product.first;
     if (op.isSet(Attr::Accumulate)) {
       made.rows = meet(op, 0, read[0].rows, 1, made.rows, kRows);
       made.columns = meet(op, 0, read[0].columns, 2, made.columns, kColumns);

@@ -37,7 +37,7 @@ std::string Points::nameOf(const Op *op) const {
 }
 
 static size_t hashOf(const Timeline &timeline) {
-  uint64_t hash = (uint64_t(timeline.firstWarp) << 32) + timeline.length;
+  uint64_t hash = (uint64_t(timeline.role) << 32) + timeline.length;
   auto add = [&](uint64_t value) { // llvm::hash_combine takes longer for one number than for many
     hash = (hash ^ value) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 32;
@@ -52,10 +52,22 @@ static size_t hashOf(const Timeline &timeline) {
 const Timeline *TimelinePool::keep(const Timeline &timeline) {
   llvm::SmallVector<std::unique_ptr<const Timeline>, 1> &alike = byHash[hashOf(timeline)];
   for (const std::unique_ptr<const Timeline> &other : alike)
-    if (other->firstWarp == timeline.firstWarp && other->length == timeline.length &&
-        other->turnBegins == timeline.turnBegins && other->events == timeline.events)
+    if (other->role == timeline.role && other->length == timeline.length && other->turnBegins == timeline.turnBegins &&
+        other->events == timeline.events)
       return other.get();
   return alike.emplace_back(std::make_unique<Timeline>(timeline)).get(); // without room to grow
+}
+
+const Timeline *TimelinePool::of(const Timeline &warps, const Timeline &kept) {
+  if (kept.firstWarp == warps.firstWarp)
+    return &kept;
+  std::unique_ptr<Timeline> &twin = twins[{&kept, warps.firstWarp}];
+  if (!twin) {
+    twin = std::make_unique<Timeline>(kept);
+    twin->firstWarp = warps.firstWarp;
+    twin->warps = warps.warps;
+  }
+  return twin.get();
 }
 
 namespace {
@@ -176,22 +188,12 @@ private:
     }
     SteeringChoices::Values key = choices.valuesOf(current);
     key.push_back(timeline().role);
-    llvm::SmallVector<const Timeline *, 4> &kept = known[std::move(key)];
-    const auto *mine =
-        llvm::find_if(kept, [&](const Timeline *other) { return other->firstWarp == timeline().firstWarp; });
-    if (mine != kept.end())
-      return **mine;
-    if (!kept.empty()) // groups of warps do the same where the same steers them
-      takeFrom(*kept.front());
-    else
+    const Timeline *&kept = known[std::move(key)];
+    if (!kept) {
       unrollNow();
-    return *kept.emplace_back(pool->keep(timeline()));
-  }
-
-  void takeFrom(const Timeline &other) {
-    timeline().events = other.events;
-    timeline().turnBegins = other.turnBegins;
-    timeline().length = other.length;
+      kept = pool->keep(timeline());
+    }
+    return *pool->of(timeline(), *kept);
   }
 
   void unrollNow() {
@@ -393,8 +395,8 @@ private:
   std::vector<std::vector<OpCode>> codes; ///< by role and point
   std::vector<Timeline> timelines;
   SteeringChoices choices;
-  /// By the role's number and the values that steer it: one for each group of warps.
-  std::unordered_map<SteeringChoices::Values, llvm::SmallVector<const Timeline *, 4>, HashOfList> known;
+  /// By the values that steer a role, and its number: groups of warps do the same where the same steers them.
+  std::unordered_map<SteeringChoices::Values, const Timeline *, HashOfList> known;
   unsigned current = 0, role = 0; ///< what is being unrolled
   bool hasSufficed = false;       ///< the last event did
   unsigned now = 0;               ///< the event of the op that is being unrolled, or the one after it

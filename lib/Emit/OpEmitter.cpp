@@ -310,7 +310,8 @@ void OpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> bod
 /// Warps, or groups of them, have rows of what lies in shared memory; warps side by side divide the right operand.
 void OpEmitter::emitMma(const Op &op) {
   const Product product = *asProduct(op);
-  const std::string function = functionOf(kernel, product).str() + (product.sumsInF16 ? "_f16" : "");
+  const std::string function = functionOf(kernel, product).str() + (product.sumsInF16 ? "_f16" : "") +
+                               (product.first != 0 ? fmt::format("<{}>", product.first) : "");
   const std::string acc = operand(op.operands[MmaOp<>::kAcc]), b = operand(op.operands[MmaOp<>::kB]);
   std::string a = operand(op.operands[MmaOp<>::kA]);
   if (!mmaFamily(kernel.backend).keepsResults)

@@ -325,10 +325,11 @@ bool ProgramOpEmitter::emitKeptRows(const Op &op) {
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Matrix matrix(store.dst());
-  if (storesVectors(op))
-    return line(out, "store_rows<{}>({}, {}, {}, {} + warp_row(), {});", vectorBytes(),
-                address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))), rowStrideOf(matrix),
-                operand(store.o()), expression(firstRowOf(op)), expression(matrix.rows()));
+  if (storesVectors(op)) // the stride is taken by reference: no constant's name by itself
+    return line(out, "store_rows<{}>({}, {}{}, {}, {} + warp_row(), {});", vectorBytes(),
+                address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
+                matrix.tensor().isStrided ? "" : "1LL * ", rowStrideOf(matrix), operand(store.o()),
+                expression(firstRowOf(op)), expression(matrix.rows()));
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
        expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
        expression(matrix.columns()));
@@ -390,15 +391,15 @@ void ProgramOpEmitter::emitMerge(const Op &op) {
 
 void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
   const Buffer &parts = tensorOf(*merge.parts().buffer);
-  line(out, "merge_parts<{}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), vectorBytes(),
-       expression(parts.shape.front()));
+  line(out, "merge_parts<{}, {}, {}>({},", constantOf(kernel, Matrix(merge.o()).columns()).value(), ofRole.warps,
+       vectorBytes(), expression(parts.shape.front()));
   auto scope = out.scope();
   auto deeper = out.scope();
   for (const Operand *const each : {&merge.parts(), &merge.sums()})
     line(out, "RowsOfParts{{{}, {}}},", placedRows(*each), strideOfParts(tensorOf(*each->buffer)));
   line(out, "{}, {},", placedRows(merge.o()), placedRows(merge.lse()));
-  line(out, "{} + ptx::warp_index() - {}, {});", expression(firstRowOf(*merge)), ofRole.firstWarp,
-       expression(Matrix(merge.o()).rows()));
+  line(out, "{}, {}, ptx::warp_index() - {});", expression(firstRowOf(*merge)), expression(Matrix(merge.o()).rows()),
+       ofRole.firstWarp);
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {

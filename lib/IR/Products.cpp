@@ -18,7 +18,8 @@ template <typename P> static Product productIn(P op) {
           .a = op.a().buffer,
           .b = op.b().buffer,
           .form = op.form(),
-          .accumulates = op.accumulate() != 0};
+          .accumulates = op.accumulate() != 0,
+          .first = unsigned(op.first())};
 }
 
 std::optional<Product> ir::asProduct(const Op &op) {

@@ -322,9 +322,8 @@ TileShape ir::reachOf(const Kernel &kernel, const Role &role, const Op &op, cons
   const WarpGrid grid = warpGridOf(kernel, role);
   if (op.kind == OpKind::StoreNumber)
     return {1, 1};
-  if (op.kind == OpKind::MergeParts) // a row each
-    return {int64_t(role.warps),
-            Matrix(global).isVector() ? 1 : constantOf(kernel, Matrix(global).columns()).value_or(1)};
+  if (op.kind == OpKind::MergeParts)
+    return {1, Matrix(global).isVector() ? 1 : constantOf(kernel, Matrix(global).columns()).value_or(1)};
   const Buffer &tile = otherSideOf(op, global);
   const auto combine = dynCast<CombineLastOp>(op);
   if (combine || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit) {

@@ -457,6 +457,10 @@ private:
     if (sums != product.sumsOfRight())
       defect(op, a + " sums over " + Twine(sums) + (product.takesLeftTransposed() ? " rows, " : " columns, ") + b +
                      " over " + Twine(product.sumsOfRight()) + (product.takesRightTransposed() ? " columns" : " rows"));
+    if (product.first != 0 && (!product.mayBeginLater() || columns + product.first > product.columnsOfRight()))
+      defect(op, acc + " has " + Twine(columns) + " columns from " + Twine(product.first) + " on, " + b + " has " +
+                     Twine(product.columnsOfRight()) + "; first = " + Twine(product.first) +
+                     " is for products of form ab that take some of these");
     if (mayBePart ? columns > product.columnsOfRight() : columns != product.columnsOfRight())
       defect(op, acc + " has " + Twine(columns) + " columns, " + b + " makes " + Twine(product.columnsOfRight()) +
                      ": its " + (product.takesRightTransposed() ? "rows" : "columns"));

@@ -45,6 +45,7 @@ std::unique_ptr<Op> issueOf(MmaOp<const Op> product) {
                        .b = product.b(),
                        .form = product.form(),
                        .accumulate = product.accumulate(),
+                       .first = product.first(),
                        .location = product->location});
 }
 

@@ -3,31 +3,23 @@
 """Which calls have them, and how these are taken apart. specs/backward.fair.in is what runs; _gradients.py is the same for PyTorch."""
 import functools
 import math
-import os
 
 import jax
 import jax.numpy as jnp
 
-from . import _jax_partitioned, _jax_programs, _kernels, _lib
+from . import _jax_partitioned, _jax_programs, _kernels
 
 _TYPES = {"float16": "f16", "bfloat16": "bf16"}
 _HEAD_DIMS = (64, 96, 128, 192, 256)
-_GPU = 90
+_OF_WGMMA, _OLDEST = 90, 80  # compute capabilities: of the programs with wgmma; of those with mma.sync, and newer
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
 _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_set():
-    machine_code, is_of_these = _kernels.with_machine_code()
-    there = os.path.join(machine_code, "backward") if machine_code and is_of_these else None
-    return _kernels.load(there if there and os.path.exists(there) else _lib.path("kernels", "backward"))
-
-
-@functools.lru_cache(maxsize=None)
 def _program(name):
-    return _jax_programs.program(_kernel_set(), name)
+    return _jax_programs.program(_kernels.ready_set("backward"), name)
 
 
 def _scratch_of_head(rows, keys):
@@ -36,11 +28,11 @@ def _scratch_of_head(rows, keys):
 
 
 def has_program(query, key, value, sm):
-    """Whether backward() takes these arrays of a GPU of compute capability sm: [batch, rows, heads, columns], float16 or bfloat16, Q and V of
+    """Whether backward() takes these arrays of a GPU of compute capability sm, 80 or newer: [batch, rows, heads, columns], float16 or bfloat16, Q and V of
     one head dim. Not of arrays on several devices, whose shardings jax.nn's own gradient keeps."""
     batch, rows, heads, columns = query.shape
     keys = key.shape[1]
-    if sm != _GPU or not _jax_programs.run_here() or _jax_partitioned.is_wanted() or 0 in (query.size, key.size):
+    if sm < _OLDEST or not _jax_programs.run_here() or _jax_partitioned.is_wanted() or 0 in (query.size, key.size):
         return False
     if str(query.dtype) not in _TYPES or columns not in _HEAD_DIMS or value.shape[3] != columns:
         return False
@@ -102,12 +94,13 @@ def _with_scratch(program, launches):
     return tuple(made), {name: jax.ShapeDtypeStruct((count,), _jax_programs.type_of(types[name])) for name, count in most.items()}
 
 
-def backward(dout, query, key, value, o, lse, scale, is_causal, window):
+def backward(dout, query, key, value, o, lse, scale, is_causal, window, sm):
     """Gradients of query, key and value from that of O; that of LSE has no effect, as in jax.nn. lse: float32 [batch, heads, rows]; the others are
     [batch, rows, heads, columns]. Rows are as many as keys where is_causal or window, (left, right), says which are seen."""
     columns, rows, keys = query.shape[3], query.shape[1], key.shape[1]
     left, right = window or (keys, 0 if is_causal else rows)
-    name = f"backward_{_TYPES[str(query.dtype)]}_d{columns}" + ("_window" if left < keys - 1 or right < rows - 1 else "")
+    text = "" if sm == _OF_WGMMA else "_sync"
+    name = f"backward{text}_{_TYPES[str(query.dtype)]}_d{columns}" + ("_window" if left < keys - 1 or right < rows - 1 else "")
     numbers = {"left": min(left, keys), "right": min(right, rows), "scale": scale, "scale_log2": scale * math.log2(math.e),
                "lse_gradient": 0.0}
     lse = jnp.pad(lse, ((0, 0), (0, 0), (0, -rows % 4)))  # rows of 16 bytes

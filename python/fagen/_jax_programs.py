@@ -81,7 +81,7 @@ class Program:
         types = {t.name: t.type for t in self.signature.tensors}
         given += [(name, None, types[name], shape or (), dense(shape or ())) for name, shape in results.items()]
         call = _programs.make_call(self.name, given, numbers, self.signature.numbers)
-        _programs.check(self.kernels._tables, self.kernels.capabilities_of(self.name), call)
+        _programs.check(self.kernels._program_tables, self.kernels.capabilities_of(self.name), call)
 
     def _word(self, name, dtype):
         """The type of an array's elements; integers of 32 bits are what the program says."""
@@ -130,7 +130,7 @@ def _run(key, *tensors):
 def _launch(program, call, device):
     if device.dlpack_device_type() == _CUDA:
         stream = ctypes.c_void_p(tvm_ffi.get_raw_stream(device))
-        _programs.launch(program.kernels._tables, call, _lib.device(device.index), stream)
+        _programs.launch(program.kernels._program_tables, call, _lib.device(device.index), stream)
     elif _emulator:
         _emulator(program.kernels, call)
     else:

@@ -22,9 +22,14 @@ class KernelSet:
     One that is pickled takes its files along, and is loaded from them where it arrives; the package's own is that of the package there.
     """
 
-    def __init__(self, directories, keep=None):
-        self._directories, self._keep = directories, keep  # keep: what removes the directories when it goes
+    def __init__(self, directories, keep=None, of_programs=()):
+        self._directories, self._keep = [*directories, *of_programs], keep  # keep: what removes the directories when it goes
         self._tables = [_lib.load_table(directory) for directory in directories]
+        self._of_programs = of_programs  # no query of attention asks these
+
+    @functools.cached_property
+    def _program_tables(self):
+        return [*self._tables, *map(_lib.load_table, self._of_programs)]
 
     def __reduce__(self):
         if self is ready():
@@ -219,13 +224,13 @@ def with_machine_code():
 @functools.lru_cache(maxsize=None)
 def ready() -> KernelSet:
     """The kernel sets of this package, as one: in the order of kernels/ready.txt. With machine code, where fagen_kernels brings it."""
-    return KernelSet(list(_ready_directories().values()))
+    return KernelSet(list(_ready_directories(".fa").values()), of_programs=list(_ready_directories(".fair").values()))
 
 
-def _ready_directories():
-    """{name: directory} of the ready sets, in their order. A set of programs has a line for each."""
+def _ready_directories(of=""):
+    """{name: directory} of the ready sets, in their order. A set of programs has a line for each. of: how their files end."""
     with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
-        names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#"))
+        names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#") and line.rstrip().endswith(of))
     machine_code, is_of_these = with_machine_code()
     directory = machine_code if machine_code and is_of_these else _lib.path("kernels")
     return {name: os.path.join(directory, name) for name in names}

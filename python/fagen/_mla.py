@@ -13,8 +13,8 @@ from ._paged import _has_rows, _narrow, _sms_of
 _WORDS = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIM, _HEAD_DIM_V = 576, 512  # of which 64 are rotated
 _CAPABILITY = 90
-_TILE_ROWS, _TILE_KEYS = 64, 64
-_START = 192  # keys whose time a CTA takes to begin and to leave its part
+_TILE_ROWS, _TILE_KEYS = 64, 32
+_START, _PART = 192, 4  # keys whose time a CTA takes to begin and to leave its part, and a part to be merged
 _MOST_SPLITS = 256
 _MOST_KEYS = 1 << 24  # of a sequence
 _MOST = {"batch": 1 << 16, "rows": 1024, "heads": 4096, "blocks": 1 << 20, "keys of a block": _MOST_KEYS}  # as the program declares its sizes
@@ -27,14 +27,14 @@ def _program(dtype):
 
 
 def _splits(tiles, capacity, device):
-    """How many CTAs share the keys of a tile: by what all rounds of CTAs take, a CTA a multiprocessor at once, if sequences are as long
-    as they may be. CTAs find by a sequence's length which keys are theirs."""
+    """How many CTAs share the keys of a tile: by what all rounds of CTAs and the merge take, a CTA a multiprocessor at once, if sequences
+    are as long as they may be. CTAs find by a sequence's length which keys are theirs."""
     sms = _sms_of(device)
     most = max(1, min(-(-capacity // _TILE_KEYS), _MOST_SPLITS, 2 * sms // tiles))
-    return min(range(1, most + 1), key=lambda splits: -(-tiles * splits // sms) * (capacity / splits + _START))
+    return min(range(1, most + 1), key=lambda splits: -(-tiles * splits // sms) * (capacity / splits + _START) + _PART * splits)
 
 
-def mla_decode(q, k_cache, block_table, cache_seqlens, head_dim_v=_HEAD_DIM_V, softmax_scale=None, causal=False):
+def mla_decode(q, k_cache, block_table, cache_seqlens, head_dim_v=512, softmax_scale=None, causal=False):
     """Attention over latent keys in pages, of which V is the first columns: O [batch, rows, heads, 512], LSE [batch, heads, rows], f32.
 
     q: [batch, rows, heads, 576], f16 or bf16. k_cache: [blocks, keys of a block, 1, 576]; blocks have any number of keys, and keys any

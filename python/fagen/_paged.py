@@ -15,6 +15,7 @@ _MOST_QUERIES = 16
 _TILE_ROWS, _TILE_KEYS = 16, 64
 _CTAS_OF_SM = 2  # that are resident at once
 _MOST_SPLITS = 256
+_BYTES_FOR_PART = 6 << 20  # that an H200 reads while one part is merged, by what two CTAs a multiprocessor read faster than one
 _MOST_KEYS = 1 << 24  # of a sequence
 _MOST_HEADS, _MOST_GROUP, _MOST_BATCH, _MOST_PAGES = 4096, 256, 1 << 16, 1 << 20  # the program's sizes
 _BYTES = 16  # that rows begin at multiples of
@@ -36,10 +37,14 @@ def _sms_of(device):
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
 
 
-def _splits(tiles, capacity, device):
-    """How many CTAs share the keys of a tile: as many as all fit at once, if each has a tile of keys. They find by a sequence's length
-    which keys are theirs."""
-    return max(1, min(_CTAS_OF_SM * _sms_of(device) // max(tiles, 1), -(-capacity // _TILE_KEYS), _MOST_SPLITS))
+def _splits(tiles, capacity, device, key_bytes):
+    """How many CTAs share the keys of a tile: as many as all fit at once, if each has a tile of keys; of a small cache as many as there are
+    multiprocessors, since the merge of a part takes longer than what a second CTA reads next to the first. They find by a sequence's
+    length which keys are theirs. key_bytes: of K and V, of a key of a tile."""
+    sms = _sms_of(device)
+    few, many = sms // max(tiles, 1), _CTAS_OF_SM * sms // max(tiles, 1)
+    is_small = few > 0 and tiles * capacity * key_bytes < _BYTES_FOR_PART * (many - few)
+    return max(1, min(few if is_small else many, -(-capacity // _TILE_KEYS), _MOST_SPLITS))
 
 
 def _has_rows(tensor):
@@ -104,7 +109,7 @@ def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by
     tiles = batch * kv_heads * -(-rows * (heads // kv_heads) // _TILE_ROWS)
     o, sums = _known[q.dtype, head_dim](
         q=q, k=k_cache, v=v_cache, table=table if table.stride(-1) == 1 else table.contiguous(), used=used, G=heads // kv_heads,
-        S=_splits(tiles, capacity, q.device), capacity=capacity, left=bounds[0], right=bounds[1], scale=scale,
+        S=_splits(tiles, capacity, q.device, 2 * head_dim * k_cache.element_size()), capacity=capacity, left=bounds[0], right=bounds[1], scale=scale,
         scale_log2=scale * math.log2(math.e))
     if not torch.compiler.is_compiling():
         _stats.computed(function)

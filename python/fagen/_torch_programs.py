@@ -139,12 +139,12 @@ def _run_out(key, tensors, integers, reals, outputs):
     device = named[0][1].device
     if device.type == "cuda":
         with torch.cuda.device(device):
-            _programs.launch(program.kernels._tables, call, _lib.device(device.index),
+            _programs.launch(program.kernels._program_tables, call, _lib.device(device.index),
                              ctypes.c_void_p(torch.cuda.current_stream(device).cuda_stream))
     elif _emulator:
         _emulator(program.kernels, call)
     else:  # what no GPU would take comes first
-        _programs.check(program.kernels._tables, program.kernels.capabilities_of(program.name), call)
+        _programs.check(program.kernels._program_tables, program.kernels.capabilities_of(program.name), call)
         raise errors.Error(f"{program.name}: tensors are on {device}; programs run on GPUs (`fagen-run program` runs them "
                            "on the emulator)")
 

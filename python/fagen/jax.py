@@ -4,7 +4,7 @@
 
 Kernels compute scale, is_causal, grouped heads, the residual, windows, bias, mask and lengths of batches on a CUDA GPU. The rest is jax.nn's, once a
 reason with a warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and
-are counted then. jit and vmap work, which folds into the batch. Gradients come from programs of the package on GPUs of compute capability 9.0, where
+are counted then. jit and vmap work, which folds into the batch. Gradients come from programs of the package where
 there is neither bias, mask nor length (docs/PythonDetails.md); else from jax.nn's function, computed anew. A row
 whose keys the mask hides all is 0 (jax.nn's is the mean of V), its residual -inf.
 """
@@ -148,7 +148,7 @@ def _backward(scale, is_causal, residual, window, saved, gradient):
     *tensors, visible = inputs
     if results is not None:
         dout = gradient[0] if residual else gradient
-        return *_jax_gradients.backward(dout, *tensors[:3], *results, float(scale), bool(is_causal), window), None, None
+        return *_jax_gradients.backward(dout, *tensors[:3], *results, float(scale), bool(is_causal), window, _gpu()[0]), None, None
     if visible is not None:  # a row that sees nothing is 0 here, and the mean of V there
         seen = visible.any(-1).swapaxes(1, 2)[..., None]
         gradient = (jnp.where(seen, gradient[0], 0), jnp.where(seen[..., 0], gradient[1], 0)) if residual else jnp.where(seen, gradient, 0)

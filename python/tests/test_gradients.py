@@ -236,17 +236,18 @@ def by_programs(q, k, v, grad, scale, scores, **options):
     return _gradients.backward(grad, q, k, v, o.transpose(1, 2).to(q.dtype), lse.float(), scale, None, True, scores=scores, **options)
 
 
-@pytest.mark.parametrize("kind, head_dim, heads, kv_heads, rows, keys, window, cap", [
-    ("f16", 64, 4, 2, 70, 133, (-1, 0), 0.0),
-    ("bf16", 128, 2, 1, 33, 40, (-1, -1), 0.0),
-    ("f16", 80, 2, 2, 150, 60, (-1, 0), 0.0),
-    ("bf16", 128, 2, 2, 140, 270, (70, 5), 2.0),
-    ("f16", 256, 1, 1, 72, 66, (-1, 0), 0.0),
+@pytest.mark.parametrize("capability, kind, head_dim, heads, kv_heads, rows, keys, window, cap", [
+    (89, "f16", 64, 4, 2, 70, 133, (-1, 0), 0.0),
+    (86, "bf16", 128, 2, 1, 33, 40, (-1, -1), 0.0),
+    (80, "f16", 80, 2, 2, 150, 60, (-1, 0), 0.0),
+    (80, "bf16", 128, 2, 2, 140, 400, (70, 5), 2.0),
+    (86, "bf16", 128, 2, 2, 140, 270, (70, 5), 2.0),
+    (120, "f16", 256, 1, 1, 72, 66, (-1, 0), 0.0),
 ])
-def test_gpus_without_wgmma(calls, monkeypatch, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
+def test_gpus_without_wgmma(calls, monkeypatch, capability, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
     """Their programs are made of another text."""
     monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
-    _torch_programs.set_emulator(functools.partial(_emulate, capability=86))
+    _torch_programs.set_emulator(functools.partial(_emulate, capability=capability))
     q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
     found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(*window, cap))
     assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]

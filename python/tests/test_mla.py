@@ -142,4 +142,4 @@ def test_nothing_is_read_by_the_host(monkeypatch):
 
 def test_splits_fill_the_gpu(monkeypatch):
     monkeypatch.setattr(_mla, "_sms_of", lambda _: 132)
-    assert [_mla._splits(tiles, 8192, None) for tiles in (1, 16, 64, 132, 1000)] == [128, 8, 2, 1, 1]
+    assert [_mla._splits(tiles, 8192, None) for tiles in (1, 16, 64, 132, 1000)] == [45, 8, 2, 1, 1]

@@ -185,3 +185,11 @@ def test_nothing_is_read_by_the_host(monkeypatch):
             patched.setattr(torch.Tensor, name, refuse)
         o = fa2.flash_attn_with_kvcache(q, *pools, cache_seqlens=lengths, block_table=table)
     assert_right((o, None), expected(q, caches))
+
+
+def test_few_parts_of_small_caches(monkeypatch):
+    """A part takes time to merge: of one sequence of 8192 keys each multiprocessor has one, of longer ones two."""
+    monkeypatch.setattr(_paged, "_sms_of", lambda _: 132)
+    of_key = 2 * 128 * 2
+    splits = {(tiles, keys): _paged._splits(tiles, keys, None, of_key) for tiles, keys in ((8, 8192), (8, 32768), (8, 640), (32, 4096), (128, 8192), (1000, 8192))}
+    assert splits == {(8, 8192): 16, (8, 32768): 33, (8, 640): 10, (32, 4096): 8, (128, 8192): 2, (1000, 8192): 1}

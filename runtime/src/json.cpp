@@ -49,7 +49,7 @@ public:
     readValue(value, 0);
     skipSpace();
     if (at < text.size())
-      fail("has " + shown() + " behind its value");
+      fail("has " + shown() + " after its value");
     return value;
   }
 

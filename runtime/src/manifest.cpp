@@ -130,7 +130,7 @@ private:
       if (part.has("scratch") && part["scratch"].integer() != 0)
         ++row.scratch_parts;
       else if (row.scratch_parts)
-        part.fail("must be zero, but stands behind parts that need not be");
+        part.fail("must be zero, but stands after parts that need not be");
       const auto &program = loaded.programs.emplace_back(readProgram(part["bytes"]));
       parts.push_back({loaded.keep(part["name"].text()), program.data(), static_cast<uint32_t>(program.size()),
                        part["alignment"].number()});

@@ -42,7 +42,7 @@ TEST(Json, NumbersAtTheirLimits) {
   EXPECT_EQ(parseJson("-9223372036854775808").whole, INT64_MIN);
   EXPECT_EQ(parseJson("9223372036854775808").kind, Json::Decimal);
   EXPECT_EQ(errorOf("1e999"), "1: has the number '1e999', which is too large or too small");
-  EXPECT_EQ(errorOf("01"), "1: has '1' behind its value");
+  EXPECT_EQ(errorOf("01"), "1: has '1' after its value");
   EXPECT_EQ(errorOf("-"), "1: has nothing more where a digit belongs");
   EXPECT_EQ(errorOf("1.e5"), "1: has 'e' where a digit belongs");
 }
@@ -89,7 +89,7 @@ TEST(Json, WhatIsNone) {
   EXPECT_EQ(errorOf("{\"a\" 1}"), "1: has '1' where ':' belongs");
   EXPECT_EQ(errorOf("[1\n2]"), "2: has '2' where ',' or ']' belongs");
   EXPECT_EQ(errorOf("[1,]"), "1: has ']' where a value belongs");
-  EXPECT_EQ(errorOf("{} {}"), "1: has '{' behind its value");
+  EXPECT_EQ(errorOf("{} {}"), "1: has '{' after its value");
   EXPECT_EQ(errorOf("nul"), "1: has 'n' where a value belongs");
   EXPECT_EQ(errorOf("{\"a\": 1,\n\"a\": 2}"), "2: has the key 'a' twice");
   EXPECT_EQ(errorOf(std::string(64, '[') + std::string(64, ']')), "");

@@ -91,7 +91,7 @@ TEST(Manifest, ScratchPartsAreTheLast) {
   EXPECT_EQ(set.table->rows[1].scratch_parts, 0u);
   set.change(scratch, "\"scratch\": true, \"alignment\": 16}, {\"name\": \"c\", \"bytes\": [4], \"alignment\": 4}]");
   EXPECT_EQ(set.error(),
-            "manifest.json:15: rows[0].workspace[1] must be zero, but stands behind parts that need not be" + kRemedy);
+            "manifest.json:15: rows[0].workspace[1] must be zero, but stands after parts that need not be" + kRemedy);
 }
 
 TEST(Manifest, ByItsOwnPath) {

@@ -111,11 +111,14 @@ bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Point
 /// Timelines, each once.
 class TimelinePool {
 public:
-  /// One that has the same events: a copy, or an older one.
+  /// One of the role with the same events, whichever of its warps: a copy, or an older one.
   const Timeline *keep(const Timeline &timeline);
+  /// What is kept, of these warps: the one that there is of them.
+  const Timeline *of(const Timeline &warps, const Timeline &kept);
 
 private:
   std::unordered_map<size_t, llvm::SmallVector<std::unique_ptr<const Timeline>, 1>> byHash;
+  llvm::DenseMap<std::pair<const Timeline *, unsigned>, std::unique_ptr<Timeline>> twins; ///< by their first warp
 };
 
 /// Roles that run side by side with the same values of the lets: one timeline a role, or one for each group of its

@@ -20,6 +20,7 @@ struct Product {
   bool accumulates = false; ///< adds to what acc holds
   bool sumsInF16 = false;
   bool isAsynchronous = false;
+  unsigned first = 0; ///< column of b from which on acc has them
 
   bool takesLeftTransposed() const { return form == MmaForm::Atb; }
   bool takesRightTransposed() const { return form == MmaForm::Abt; }
@@ -28,6 +29,8 @@ struct Product {
   unsigned sumsOfLeft() const { return takesLeftTransposed() ? a->rows : a->columns; }
   unsigned sumsOfRight() const { return takesRightTransposed() ? b->columns : b->rows; }
   unsigned columnsOfRight() const { return takesRightTransposed() ? b->rows : b->columns; }
+  /// Whether acc may have columns of b from any on.
+  bool mayBeginLater() const { return form == MmaForm::Ab; }
   /// Whether warps side by side divide what is summed over, each with its part of the left operand; else they divide
   /// the columns.
   bool dividesSums() const { return form == MmaForm::Ab && a->space == Space::Fragment; }

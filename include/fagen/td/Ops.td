@@ -79,10 +79,10 @@ def Vote : Op<"vote",
 
 def Mma : Op<"mma",
     "a product that is complete when the op is: acc = a b^T (abt), a b (ab) or a^T b (atb), added if `accumulate`; ab and "
-    "atb of fewer columns than b take its first ones",
+    "atb of fewer columns than b take its first ones, or those from `first` on",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
-    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>,
+    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>, IntOr<"first", 0, 1024, 0>,
      Choice<"sums", SumTypeEnum, 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
 
 def MmaIssue : Op<"mma_issue",
@@ -90,7 +90,7 @@ def MmaIssue : Op<"mma_issue",
     "fewer columns than b has rows multiplies the first ones",
     [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>,
      OptionalOperand<"held", Read, [Fragment]>], // the first columns of a
-    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>]>;
+    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>, IntOr<"first", 0, 1024, 0>]>;
 
 def MmaCommit : Op<"mma_commit", "closes the group of the products that the warps issued since the last commit", []>;
 
@@ -173,7 +173,7 @@ def CombineLast : Op<"combine_last",
 
 // A launch after those that left the parts.
 def MergeParts : Op<"merge_parts",
-    "each warp of the role merges a row, rows [row, row + warps): the sum of the parts' results, which are normalised, each "
+    "the warps of the role merge one row, each some of its columns: the sum of the parts' results, which are normalised, each "
     "weighed by its log-sum-exp in nats, in the order of the parts, and their common log-sum-exp. The parts of views with an "
     "index are as many as the first dimension of their tensor",
     [Operand<"o", Write, [Global]>, Operand<"lse", Write, [Global]>, Operand<"parts", Read, [Global]>,

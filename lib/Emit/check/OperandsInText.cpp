@@ -144,6 +144,10 @@ private:
       checkPartial(*store);
     else if (const auto store = dynCast<StoreMergedSplitOp>(op))
       checkMerged(*store->partial().buffer, nullptr);
+    else if (const auto merge = dynCast<MergePartsOp>(op))
+      lacks(constantOf(kernel, merge->o().buffer->shape.back()).value_or(0) % (128 * role.warps) != 0,
+            "each warp of role " + role.name + " has the same multiple of 128 columns; %" + merge->o().buffer->name +
+                " has " + merge->o().buffer->shape.back().str());
     else if (const auto combine = dynCast<CombineLastOp>(op))
       checkMerged(*combine->partial().buffer, combine->o().buffer);
   }
@@ -309,6 +313,8 @@ private:
       lacks(grid.columns > 1 && product.dividesSums() && b.rows % (kBlock * grid.columns) != 0,
             "warps divide the rows of %" + b.name + " by " + Twine(grid.columns) + ", not into multiples of 16");
     }
+    lacks(product.first != 0 && !product.isAsynchronous,
+          "only products of groups begin at another column than the first");
     product.isAsynchronous ? checkIssued(product, MmaIssueOp(op)) : checkSums(product);
   }
 
@@ -321,11 +327,13 @@ private:
   }
 
   void checkIssued(const Product &product, MmaIssueOp<const Op> issue) {
-    const Buffer &acc = *product.acc;
+    const Buffer &acc = *product.acc, &a = *product.a;
     lacks(acc.rows != kBlock, "a warp of a group has 16 rows; %" + acc.name + " has " + Twine(acc.rows));
     lacks(acc.columns > kMostOfBox,
           "a product of a group has at most 256 columns; %" + acc.name + " has " + Twine(acc.columns));
     lacks(warpGridOf(kernel, role).columns != 1, "groups of role " + role.name + " divide columns");
+    lacks(product.first != 0 && (a.space != Space::Shared || product.first % 64 != 0),
+          "products of groups begin at a multiple of 64 columns, with the left operand in shared memory");
     for (const Buffer *operand : {product.a, product.b})
       lacks(operand->space == Space::Shared && operand->layout != Layout::Xor,
             "products of groups read swizzled tiles; %" + operand->name + " has no swizzle xor");

@@ -271,7 +271,7 @@ enum {
   FAGEN_GRID_CLUSTERS = 11,
   /* Eight CTAs for each of the first launch's, not counting splits: their warps take the key tiles of all tiles of
    * query rows in turn. Such a launch comes before the others, wherever it stands in the row. The last part of the
-   * workspace is what it leaves for them; fagen_run zeroes it behind them. */
+   * workspace is what it leaves for them; fagen_run zeroes it after them. */
   FAGEN_GRID_KEY_TILES = 12,
   /* Of a program's row: as many as its recipe says, in clusters of `reserved`, or 0. The kernel says so itself; the
    * emulator asks. */
@@ -317,7 +317,7 @@ typedef struct fagen_map {
   uint32_t box_columns, box_rows; /* elements, at most 256 */
   uint16_t swizzle;               /* bytes of a swizzled row, which box_columns fill: 128, 64, 32; 0: none */
   uint16_t box_panels; /* 0: the map has the dimensions columns, rows, heads, batch. Else columns are split in
-                          panels of box_columns, of which the box has so many, one behind the other, and the
+                          panels of box_columns, of which the box has so many, one after the other, and the
                           map has the dimensions columns of a panel, rows, panels, heads, batch */
 } fagen_map;
 
@@ -390,7 +390,7 @@ static inline uint64_t fagen_row_key(const fagen_row *row) {
 }
 
 /* Checks a whole table: sizes, order, keys, programs, indices. For tests and for whoever builds tables by hand;
- * fagen_query trusts what it finds behind a table's head. INVALID, ABI_MISMATCH. */
+ * fagen_query trusts what it finds after a table's head. INVALID, ABI_MISMATCH. */
 FAGEN_API fagen_status fagen_table_check(const fagen_table *table);
 
 /* ---- Kernel sets that are files ---- */

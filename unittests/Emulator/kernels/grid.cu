@@ -32,7 +32,7 @@ extern "C" __global__ void stale(const __grid_constant__ Arguments arguments) {
     ptx::st_global_f32(static_cast<float *>(arguments.out), ptx::ld_shared_f32(0)); // [stale]
 }
 
-// The first thread of each CTA draws numbers until none of `count` is left, and leaves its own number beside each.
+// The first thread of each CTA draws numbers until none of `count` is left, and leaves its own number next to each.
 extern "C" __global__ void draw(const __grid_constant__ Arguments arguments) {
   if (ptx::thread_index() != 0)
     return;

@@ -166,7 +166,7 @@ template <bool kFromRegisters> __device__ __forceinline__ void product(const Arg
 extern "C" __global__ void product_shared(const __grid_constant__ Arguments arguments) { product<false>(arguments); }
 extern "C" __global__ void product_registers(const __grid_constant__ Arguments arguments) { product<true>(arguments); }
 
-// A written by stmatrix, as its own rows' warp may read it behind a proxy fence and a warp barrier.
+// A written by stmatrix, as its own rows' warp may read it after a proxy fence and a warp barrier.
 extern "C" __global__ void product_of_stored(const __grid_constant__ Arguments arguments) {
   const int wrong = arguments.wrong, warp = ptx::warp_index(), lane = ptx::lane_index();
   const Tile &tile = storage().staging;

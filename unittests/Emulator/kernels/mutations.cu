@@ -15,7 +15,7 @@ struct Arguments {
 };
 
 constexpr int kThreads = 64;
-constexpr int kWritten = 4 * kThreads; ///< behind what was copied
+constexpr int kWritten = 4 * kThreads; ///< after what was copied
 
 extern "C" __global__ void steps(const __grid_constant__ Arguments arguments) {
   const int own = 4 * ptx::thread_index(), far = 4 * ((ptx::thread_index() + kThreads / 2) % kThreads);

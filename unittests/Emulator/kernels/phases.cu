@@ -55,7 +55,7 @@ extern "C" __global__ void hand_over(const __grid_constant__ Arguments arguments
     }
 }
 
-// Thread 32 completes a phase and thread 64 the one behind, after it wrote a word. Thread 0 waits for the first one
+// Thread 32 completes a phase and thread 64 the next one, after it wrote a word. Thread 0 waits for the first one
 // only and reads the word.
 extern "C" __global__ void latest(const __grid_constant__ Arguments arguments) {
   make_barriers();

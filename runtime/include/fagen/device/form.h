@@ -1,4 +1,4 @@
-// fagen: what a form's kernels take beside attention's parameters: numbers, and tensors that expressions read.
+// fagen: what a form's kernels take in addition to attention's parameters: numbers, and tensors that expressions read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -23,7 +23,7 @@ template <class T> struct Scalar {
   T number;
 };
 
-// The loads are not behind a branch: a compiler may move a load in front of the branch, and out of a loop.
+// The loads are not under a branch: a compiler may move a load to before the branch, and out of a loop.
 
 __device__ __forceinline__ float value_of(const Scalar<float> &scalar, ptx::Site site = ptx::Site::here()) {
   const bool is_there = scalar.device != nullptr;

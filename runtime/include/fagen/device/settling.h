@@ -15,8 +15,8 @@ constexpr float kSettledSumBf16 = 1099511627776.0f; // 2^40
 /// what they come down to.
 constexpr float kFiniteSum = 1.26765060022822940e30f; // 2^100
 
-/// What the terms of a row come down to, as a power of two of their sum. f16 keeps the bits of what is small beside
-/// them as it does beside a row's maximum. bf16 has them all anyway, and room to grow for longer.
+/// What the terms of a row come down to, as a power of two of their sum. f16 keeps the bits of what is small next to
+/// them as it does next to a row's maximum. bf16 has them all anyway, and room to grow for longer.
 constexpr float kLoweredBitsF16 = 0.0f;
 constexpr float kLoweredBitsBf16 = -20.0f;
 

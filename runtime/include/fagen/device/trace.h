@@ -36,7 +36,7 @@ inline constexpr int kUntoldSum = 2 * kStageCount;
 inline constexpr int kTilesSum = kUntoldSum + 1;
 inline constexpr int kRecordSums = 22;
 
-/// Of a warp whose first thread loads for all others; the warps beside it leave no record.
+/// Of a warp whose first thread loads for all others; the warps next to it leave no record.
 inline constexpr unsigned kLoads = 1u << 31;
 
 /// One warp's life. Words of 64 bits are two of 32, low first. A warp that never ran left zeros.

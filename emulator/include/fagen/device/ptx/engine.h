@@ -1,4 +1,4 @@
-// fagen: the emulator behind the ptx functions: a table of C functions that the loaded kernel is given.
+// fagen: what the ptx functions call in the emulator: a table of C functions that the loaded kernel is given.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels never link with the emulator, so that one cached library serves every program. The thread that calls is

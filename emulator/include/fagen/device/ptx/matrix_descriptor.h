@@ -2,7 +2,7 @@
 // matrix descriptor. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An operand is made of core matrices: 8 rows of one swizzle row (128, 64, 32 or, without swizzle, 16 bytes), one row
-// behind the other. A row runs along K, or along M or N where the operand is "MN-major". Hardware permutes address bits
+// after the other. A row runs along K, or along M or N where the operand is "MN-major". Hardware permutes address bits
 // 4 to 6 by bits 7 to 9 (128B; fewer of both for the others), so patterns must begin at multiples of 1024, 512 or 256
 // bytes, and an operand that begins inside a row is reached by adding bytes to the address.
 #pragma once

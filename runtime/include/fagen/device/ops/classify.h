@@ -22,7 +22,7 @@ namespace fagen::device {
 /// What the rows see of a key tile.
 enum Sight : int { kNone = 0, kPart = 1, kWhole = 2 };
 
-/// The map lies so many bytes behind the begin of the workspace.
+/// The map lies so many bytes after the begin of the workspace.
 __device__ __forceinline__ int *sights_of(const AttentionParams &params, long long bytes) {
   return reinterpret_cast<int *>(static_cast<char *>(params.workspace) + bytes);
 }
@@ -41,7 +41,7 @@ struct SightMap {
   __device__ __forceinline__ long long size() const {
     return static_cast<long long>(batches) * heads * row_tiles * key_tiles;
   }
-  /// As a tensor that lies so many bytes behind the begin of the workspace.
+  /// As a tensor that lies so many bytes after the begin of the workspace.
   __device__ __forceinline__ Tensor<int, 4> tensor(const AttentionParams &params, long long bytes) const {
     const long long of_head = static_cast<long long>(row_tiles) * key_tiles;
     return {sights_of(params, bytes), {batches > 1 ? heads * of_head : 0, heads > 1 ? of_head : 0, key_tiles, 1}};

@@ -12,7 +12,7 @@
 
 namespace fagen::device {
 
-/// What a lane has of a merged row: columns 4 (lane + 32 g) and the three behind.
+/// What a lane has of a merged row: columns 4 (lane + 32 g) and the three after them.
 template <int kColumns> struct CombinedRow {
   static constexpr int kGroups = (kColumns + 127) / 128;
   float values[kGroups][4] = {};
@@ -159,7 +159,7 @@ __device__ __forceinline__ void combine_alone(const Params &params, const Partia
   }
 }
 
-/// Behind store_merged_split: where all splits of the warp's rows are stored, merges them. `parts`, `o` and `lse` are
+/// After store_merged_split: where all splits of the warp's rows are stored, merges them. `parts`, `o` and `lse` are
 /// row 0, of part 0, from which the row maps (tile/rows.h) lead to the others.
 template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Params, class Partial,
           class RowMap, class T, class ORowMap, class LseRowMap>
@@ -169,7 +169,7 @@ __device__ __forceinline__ void combine_last(const Params &params, const Partial
                                              ptx::Site site = ptx::Site::here()) {
   constexpr int kTileRows = Partial::kRows / kKeyWarps;
   constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
-  constexpr int kCounter = kColumns + 2; // behind m and l
+  constexpr int kCounter = kColumns + 2; // after m and l
   const int first = first_row + ptx::warp_index();
   const int end = first_row + kTileRows < limit ? first_row + kTileRows : limit;
   if (first >= end)

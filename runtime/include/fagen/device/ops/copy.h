@@ -46,8 +46,8 @@ template <class Share, class Tile> __device__ constexpr bool has_one_address() {
   return Share::kAlong == 1 && (Tile::kSwizzle != Swizzle::kXor || Share::kRowsPerPass % 8 == 0);
 }
 
-/// Calls visit(target, source, is_there) for each vector of this thread; `own` is its first, and moves to the tile
-/// behind. There are the first `rows` rows of the tile; with kWhole also a text that compares no row, for whole tiles.
+/// Calls visit(target, source, is_there) for each vector of this thread; `own` is its first, and moves to the next
+/// tile. There are the first `rows` rows of the tile; with kWhole also a text that compares no row, for whole tiles.
 template <class Share, bool kWhole, class Tile, class Visit>
 __device__ __forceinline__ void for_own_vectors(const Tile &tile, const typename Tile::Element *&own,
                                                 long long row_stride, int rows, Visit visit) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void copy_vector(unsigned to, const T *from, bool is_
 
 /// Copies the tile whose vectors begin at `own`, asynchronously: it lands at any time before a cp_async_wait that
 /// covers its group. Rows [first_row, first_row + Tile::kRows) of the tensor, those at or beyond `limit` as zeros.
-/// `own` moves to the tile behind.
+/// `own` moves to the next tile.
 template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_next_tile_async(const Tile &tile, const typename Tile::Element *&own,
                                                      long long row_stride, int first_row, int limit,

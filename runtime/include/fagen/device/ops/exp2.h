@@ -12,7 +12,7 @@ namespace fagen::device {
 
 /// 2^x, relative error at most 2^-22.5 (2.02 ulp), and none where x is an integer. 0 below -126.5, subnormal down to
 /// there, infinite from 127.5 on: what is too large never comes back small. 2^NaN is NaN.
-/// It waits for `after`, which must not be negative: ptxas would else put all polynomials, which take long, in front of
+/// It waits for `after`, which must not be negative: ptxas would else put all polynomials, which take long, before
 /// all that the special-function unit does.
 __device__ __forceinline__ float exp2_by_polynomial(float x, float after = 0.0f) {
   // 1.5 2^23 + 127, so large that sums with it are rounded to integers: the low bits of them are n + 127.

@@ -75,7 +75,7 @@ __device__ __forceinline__ void map(Accumulator<kRows, kColumns> &dst, int first
       }
 }
 
-/// The same, and f is given the thread's first key, too, and how far the element's lies behind that, which is a
+/// The same, and f is given the thread's first key, too, and how far the element's lies after that, which is a
 /// constant of the unrolled text.
 template <int kRows, int kColumns, class F, class... Sources>
 __device__ __forceinline__ void map_along(Accumulator<kRows, kColumns> &dst, int first_row, int first_key, F f,

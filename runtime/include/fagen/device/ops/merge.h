@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each key warp leaves its unnormalised O, its maximum m and its sum l in a row of `kHeadDimV + kPartialExtra` f32; row
-// key_warp * kTileRows + r belongs to query row r. Behind the columns of O each lane of a quad has a pair (m, l) of its
+// key_warp * kTileRows + r belongs to query row r. After the columns of O each lane of a quad has a pair (m, l) of its
 // own, of which the first is read: so all lanes store alike, and the rows have the stride without bank conflicts. They
 // are then added in the order of the key warps, so that the same inputs give the same bits (the split-K combine of
 // FlashDecoding, within a CTA).

@@ -84,7 +84,7 @@ __device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValu
     }
 }
 
-/// s = (rows [q_row, q_row + kRows) of q) k^T, as mma_abt; slice by slice, for few registers beside those of products
+/// s = (rows [q_row, q_row + kRows) of q) k^T, as mma_abt; slice by slice, for few registers next to those of products
 /// in flight.
 template <int kRows, int kKeys, class QTile, class KTile>
 __device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s, const QTile &q, int q_row, const KTile &k,

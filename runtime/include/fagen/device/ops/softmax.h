@@ -60,7 +60,7 @@ __device__ __forceinline__ void mask_from(Accumulator<kRows, kColumns> &s, int f
     }
 }
 
-/// The first of kKeys keys from `first` on for which holds(key), which it does for all behind it; first + kKeys where
+/// The first of kKeys keys from `first` on for which holds(key), which it does for all after it; first + kKeys where
 /// it holds for none. Asks as many times for all.
 template <int kKeys, class Holds> __device__ __forceinline__ int first_key(int first, Holds holds) {
   int key = first;

@@ -73,7 +73,7 @@ __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const Attenti
 }
 
 /// The same where no row sees a key from `gap_begin` up to `gap_end` either: both may be any numbers, and of the gap
-/// counts what lies from `first` on. A split in front of this gap ends there, and one that has tiles on both sides
+/// counts what lies from `first` on. A split before this gap ends there, and one that has tiles on both sides
 /// skips it by its mask.
 template <int kTileKeys>
 __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const AttentionParams &params, int first, int end,

@@ -31,7 +31,7 @@ template <int kWarps, bool kTraces, int kBefore> struct RecordPlace {
   }
 };
 
-/// What lies in front of the workspace and the records of as many CTAs as there are tiles of query rows take of it.
+/// What lies before the workspace and the records of as many CTAs as there are tiles of query rows take of it.
 template <int kTileRows, Rows kRows, int kWarps, bool kTraces, int kBefore = 0>
 __device__ __forceinline__ long long record_bytes(const AttentionParams &params) {
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows * tile_heads<kRows>(params) * params.batch;

@@ -39,7 +39,7 @@ __device__ __forceinline__ void transpose_in_quad(unsigned (&words)[4], ptx::Sit
 
 /// Rows of o; `target` is row 0, from which `rows` (tile/rows.h) leads to the others; the fragment's first row is
 /// `first_row`. With vectors of 16 bytes a quad hands its elements round, so that a lane has a whole vector: first all
-/// of a row, and then they are stored behind one branch, from one address, lest one exchange waits for another's store.
+/// of a row, and then they are stored after one branch, from one address, lest one exchange waits for another's store.
 template <int kVectorBytes, class T, class RowMap, int kRows, int kColumns>
 __device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const Accumulator<kRows, kColumns> &o,
                                            int first_row, int limit, ptx::Site site = ptx::Site::here()) {

@@ -136,30 +136,33 @@ __device__ __forceinline__ void issue_first_ab(Acc &accumulator, const LeftOpera
   issue_ab_of_registers<false>(accumulator, a, b, site);
 }
 
-/// Accumulator = (rows [a_row, a_row + 64) of a) b, both in shared memory, or added.
-template <bool kAdds, class Acc, class ATile, class BTile>
+/// Accumulator = (rows [a_row, a_row + 64) of a) b, both in shared memory, or added; of b the columns from kFirst on.
+template <bool kAdds, int kFirst, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_ab_of_shared(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                                    ptx::Site site) {
-  static_assert(ATile::kColumns == BTile::kRows && Acc::kColumns <= BTile::kColumns, "shapes of a product");
+  static_assert(ATile::kColumns == BTile::kRows && kFirst + Acc::kColumns <= BTile::kColumns &&
+                    kFirst % panel_columns<BTile>() == 0,
+                "shapes of a product");
   static_assert(ATile::kRows % kGroupRows == 0 && k_major_reach<ATile>(ATile::kRows) <= operand_bytes<ATile>() &&
                     mn_major_reach<BTile>() == operand_bytes<BTile>(),
                 "products read nothing beyond the tiles");
-  const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = mn_major_operand(b);
+  const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row),
+                              b_operand = kFirst == 0 ? mn_major_operand(b) : mn_major_columns(b, kFirst);
 #pragma unroll
   for (int slice = 0; slice < BTile::kRows / 16; ++slice)
     wgmma_slice<ptx::Major::kK, ptx::Major::kMn>(
         typename ATile::Element{}, elements(accumulator), ptx::advance(a_operand, k_major_step<ATile>(slice)),
         ptx::advance(b_operand, mn_major_step<BTile>(slice)), kAdds || slice != 0, site);
 }
-template <class Acc, class ATile, class BTile>
+template <int kFirst = 0, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_first_ab(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                                ptx::Site site = ptx::Site::here()) {
-  issue_ab_of_shared<false>(accumulator, a, a_row, b, site);
+  issue_ab_of_shared<false, kFirst>(accumulator, a, a_row, b, site);
 }
-template <class Acc, class ATile, class BTile>
+template <int kFirst = 0, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_ab(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                          ptx::Site site = ptx::Site::here()) {
-  issue_ab_of_shared<true>(accumulator, a, a_row, b, site);
+  issue_ab_of_shared<true, kFirst>(accumulator, a, a_row, b, site);
 }
 
 /// Accumulator = (columns [a_column, a_column + 64) of a)^T b, both in shared memory, or added: rows of both are summed

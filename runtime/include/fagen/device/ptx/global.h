@@ -89,14 +89,14 @@ __device__ __forceinline__ void st_global(void *target, const unsigned (&words)[
                : "memory");
 }
 
-/// What the word held; then it is one more, and 0 behind `last`. Relaxed: it orders nothing else.
+/// What the word held; then it is one more, and 0 after `last`. Relaxed: it orders nothing else.
 __device__ __forceinline__ unsigned atomic_inc(unsigned *word, unsigned last, Site = Site::here()) {
   unsigned before;
   asm volatile("atom.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(last) : "memory");
   return before;
 }
 
-/// Before an atomic: whoever comes to that word later, and has a fence behind, sees what the thread has seen so far.
+/// Before an atomic: whoever comes to that word later, and has a fence after, sees what the thread has seen so far.
 __device__ __forceinline__ void fence_device(Site = Site::here()) { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 } // namespace fagen::device::ptx

@@ -9,7 +9,7 @@ namespace fagen::device::ptx {
 /// was not launched before that. sm_90.
 __device__ __forceinline__ void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/// The launch behind may begin when each CTA of this one has come here, or has ended. sm_90.
+/// The next launch may begin when each CTA of this one has come here, or has ended. sm_90.
 __device__ __forceinline__ void release_launches() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 } // namespace fagen::device::ptx

@@ -11,7 +11,7 @@
 
 namespace fagen::device::ptx {
 
-/// `arrivals` in each phase. One thread does it; the others need mbarrier_init_fence() and a barrier behind it.
+/// `arrivals` in each phase. One thread does it; the others need mbarrier_init_fence() and a barrier after it.
 __device__ __forceinline__ void mbarrier_init(unsigned barrier, int arrivals, Site = Site::here()) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -32,7 +32,7 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned barrier, int byt
 }
 
 /// One arrival at the barrier at the same address in CTA `rank` of the cluster. Of the accesses before it the other CTA
-/// is told only what is complete, as products are behind their wait: with .release.cluster, which would tell of stores
+/// is told only what is complete, as products are after their wait: with .release.cluster, which would tell of stores
 /// too, ptxas puts a fence of all memory in front.
 __device__ __forceinline__ void mbarrier_arrive_at(unsigned barrier, unsigned rank, Site = Site::here()) {
   asm volatile("{\n\t.reg .b32 remote;\n\t"

@@ -26,7 +26,7 @@ template <int kPending> __device__ __forceinline__ void wgmma_wait(Site = Site::
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// What reads these registers stays behind it, what writes them before. No instruction.
+/// What reads these registers stays after it, what writes them before. No instruction.
 template <int kCount> __device__ __forceinline__ void pin_registers(float (&registers)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i)

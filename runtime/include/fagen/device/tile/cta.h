@@ -77,7 +77,7 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
 }
 
 /// Tiles of query rows of a head. Where kCluster CTAs work on neighbouring ones together, whole clusters: the last one
-/// may have tiles behind the last row.
+/// may have tiles after the last row.
 template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int head_tiles(const AttentionParams &params) {
   constexpr int kRows = kTileRows * kCluster;
   return (params.seq_q + kRows - 1) / kRows * kCluster;

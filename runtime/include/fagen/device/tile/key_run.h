@@ -54,7 +54,7 @@ template <class T> struct KeyRun {
   }
 };
 template <> struct KeyRun<bit> {
-  unsigned word; ///< with more behind the run
+  unsigned word; ///< with more after the run
 
   __device__ __forceinline__ int operator[](int i) const { return static_cast<int>(word >> i & 1u); }
   __device__ __forceinline__ unsigned not_zero() const { return word; }

@@ -7,11 +7,11 @@
 
 namespace fagen::device {
 
-/// kNone: rows one behind the other. kXor: panels of 64, 32 or 16 columns of 2-byte elements (the widest that divides
-/// the columns), one behind the other; inside a panel the 16-byte chunks of a row are permuted by the row number so
+/// kNone: rows one after the other. kXor: panels of 64, 32 or 16 columns of 2-byte elements (the widest that divides
+/// the columns), one after the other; inside a panel the 16-byte chunks of a row are permuted by the row number so
 /// that eight consecutive rows of one chunk column lie in eight different groups of four banks: ldmatrix is free of
 /// bank conflicts, and 16-byte copies are where a row is one panel or panels are 128 bytes wide (the 128B, 64B and 32B
-/// patterns of the bulk copy engine). kPad: as kNone with a gap of 8 elements behind each row, so that for rows of
+/// patterns of the bulk copy engine). kPad: as kNone with a gap of 8 elements after each row, so that for rows of
 /// whole 16-element blocks eight rows of 16 bytes, and the 8-byte pieces of an f32 matrix of wmma, meet no bank twice;
 /// the stride is constant, which wmma asks for.
 enum class Swizzle { kNone, kXor, kPad };
@@ -64,11 +64,11 @@ constexpr int threads_across(int vector_bytes, int columns, int element_bytes) {
   return across;
 }
 
-/// Columns of a row of partial results behind those of O: m and l, a copy for each lane of a quad. With them the rows
+/// Columns of a row of partial results after those of O: m and l, a copy for each lane of a quad. With them the rows
 /// of f32 lie so that the pairs of a warp's accumulator meet no bank twice.
 constexpr unsigned kPartialExtra = 8;
 
-/// f32 behind the columns of O in a row that one split leaves for the others: m, l, and a gap to whole 16 bytes.
+/// f32 after the columns of O in a row that one split leaves for the others: m, l, and a gap to whole 16 bytes.
 constexpr unsigned kSplitExtra = 4;
 
 /// Warps of a CTA that merges splits; each has a query row.

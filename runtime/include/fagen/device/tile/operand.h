@@ -1,7 +1,7 @@
 // fagen: swizzled shared tiles as operands of warp-group products.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A tile is what bulk tensor copies leave: panels of 64 or 32 columns (128 or 64 bytes a row), one behind the other,
+// A tile is what bulk tensor copies leave: panels of 64 or 32 columns (128 or 64 bytes a row), one after the other,
 // the chunks of a row permuted by its number. One and the same tile serves as K-major operand (Q, K, P: its columns are
 // summed over) and as MN-major one (V: its rows are summed over); only the descriptor differs. It begins at a multiple
 // of 1024 bytes. A product takes 32 bytes of what is summed over at a time, 16 columns of 16 bits or 32 of 8: slice i.

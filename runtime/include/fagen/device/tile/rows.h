@@ -1,7 +1,7 @@
 // fagen: where a row of Q, O or the log-sum-exp lies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A tile's rows are those of one head, one behind the other at one stride. Or they are those of all query heads that
+// A tile's rows are those of one head, one after the other at one stride. Or they are those of all query heads that
 // share a K/V head, so that K and V are read once for all of them: row r is query r / heads_per_kv of the group's head
 // r % heads_per_kv. Neighbours differ in their head, so causal masks grow with the row as ever.
 #pragma once
