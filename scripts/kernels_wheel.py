@@ -15,6 +15,8 @@ import sys
 import tempfile
 import zipfile
 
+AT_FIRST_USE = {"backward_sync"}  # gradients on GPUs without wgmma: a program of each shape for each GPU would be half of the wheel
+
 _WHEEL = "Wheel-Version: 1.0\nGenerator: fagen\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _METADATA = """Metadata-Version: 2.1
 Name: fagen-kernels
@@ -39,6 +41,8 @@ def compile_sets(package, nvcc, archs, output):
         lines = [line.split() for line in file if not line.startswith("#")]
     sets = {}
     for name, spec in lines:
+        if name in AT_FIRST_USE:
+            continue
         sets.setdefault(name, []).append(os.path.join(package, "specs", spec))
     for count, (name, specs) in enumerate(sets.items()):
         print(f"[{count + 1}/{len(sets)}] {name} for {archs}", file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ _BYTES = 16  # that rows begin at multiples of
 
 @functools.lru_cache(maxsize=None)
 def _program(text, kind, head_dim, scores):
-    return _torch_programs.program(_kernels.ready_set("backward"), f"backward{text}_{kind}_d{head_dim}{scores}")
+    return _torch_programs.program(_kernels.ready_set("backward" + text), f"backward{text}_{kind}_d{head_dim}{scores}")
 
 
 def _is_plain(tensor):
@@ -55,6 +55,15 @@ def _head_dims(scores, text):
     return () if text else _FEW_HEAD_DIMS
 
 
+def _is_torch_faster(q, k, v, bshd, scores):
+    """Whether PyTorch's flash attention takes these, on a GPU without wgmma, and bits need not repeat: it is faster there."""
+    if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) == _OF_WGMMA or torch.are_deterministic_algorithms_enabled():
+        return False
+    rows, keys = (t.shape[1 if bshd else 2] for t in (q, k))
+    is_plain = scores is None or scores == Scores(right=scores.right)
+    return is_plain and q.shape[-1] == v.shape[-1] and (rows == keys or scores is None or scores.right < 0)
+
+
 def has_program(q, k, v, bshd, scores=None):
     """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 8.0 or newer;
     slopes and intervals of keys on one of 9.0."""
@@ -63,6 +72,8 @@ def has_program(q, k, v, bshd, scores=None):
     if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
         return False
     text = _text_for(q.device)
+    if _is_torch_faster(q, k, v, bshd, scores):
+        return False
     if text is None or q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > max(_head_dims(scores, text), default=0):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))

@@ -232,8 +232,9 @@ def _ready_directories(of=""):
     with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
         names = dict.fromkeys(line.split()[0] for line in file if not line.startswith("#") and line.rstrip().endswith(of))
     machine_code, is_of_these = with_machine_code()
-    directory = machine_code if machine_code and is_of_these else _lib.path("kernels")
-    return {name: os.path.join(directory, name) for name in names}
+    of_package = _lib.path("kernels")
+    with_code = os.listdir(machine_code) if machine_code and is_of_these else []  # the wheel leaves some sets out
+    return {name: os.path.join(machine_code if name in with_code else of_package, name) for name in names}
 
 
 @functools.lru_cache(maxsize=None)
