@@ -45,7 +45,7 @@ std::unique_ptr<Op> issueOf(MmaOp<const Op> product) {
                        .b = product.b(),
                        .form = product.form(),
                        .accumulate = product.accumulate(),
-                       .first = product.first(),
+                       .first = product->has(Attr::First) ? std::optional(product.first()) : std::nullopt,
                        .location = product->location});
 }
 
