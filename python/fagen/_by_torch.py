@@ -143,10 +143,11 @@ def _by_kv_heads(t, groups, axis, kind=None):
 def backward(grad, q, k, v, o, lse, scale, causal, bshd, grad_lse=None):
     """Gradients of q, k and v from our O and LSE, and the gradients of these (grad_lse None: of no effect): by our program, else by PyTorch's
     flash attention; where that cannot, by computing anew."""
-    if _gradients.has_program(q, k, v, bshd):
-        return _gradients.backward(grad, q, k, v, o, lse, scale, causal, bshd, grad_lse=grad_lse)
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
-    if grad_lse is not None or q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
+    flash_can = grad_lse is None and q.shape[-1] == v.shape[-1] and rows > 0 and keys > 0 and not (causal and rows != keys)
+    if _gradients.has_program(q, k, v, bshd) and not (flash_can and _gradients.is_slower(q.device)):
+        return _gradients.backward(grad, q, k, v, o, lse, scale, causal, bshd, grad_lse=grad_lse)
+    if not flash_can:
         return backward_anew((grad, grad_lse), q, k, v, scale, causal, bshd)
     grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
     groups = q.shape[1] // max(1, k.shape[1])

@@ -55,13 +55,10 @@ def _head_dims(scores, text):
     return () if text else _FEW_HEAD_DIMS
 
 
-def _is_torch_faster(q, k, v, bshd, scores):
-    """Whether PyTorch's flash attention takes these, on a GPU without wgmma, and bits need not repeat: it is faster there."""
-    if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) == _OF_WGMMA or torch.are_deterministic_algorithms_enabled():
-        return False
-    rows, keys = (t.shape[1 if bshd else 2] for t in (q, k))
-    is_plain = scores is None or scores == Scores(right=scores.right)
-    return is_plain and q.shape[-1] == v.shape[-1] and (rows == keys or scores is None or scores.right < 0)
+def is_slower(device):
+    """Whether PyTorch's flash attention has a plain or causal gradient faster, and bits need not repeat: on GPUs without wgmma."""
+    return (device.type == "cuda" and torch.cuda.get_device_capability(device) != _OF_WGMMA
+            and not torch.are_deterministic_algorithms_enabled())
 
 
 def has_program(q, k, v, bshd, scores=None):
@@ -72,8 +69,6 @@ def has_program(q, k, v, bshd, scores=None):
     if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
         return False
     text = _text_for(q.device)
-    if _is_torch_faster(q, k, v, bshd, scores):
-        return False
     if text is None or q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > max(_head_dims(scores, text), default=0):
         return False
     q, k = (_heads_first(t, bshd) for t in (q, k))
