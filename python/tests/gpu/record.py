@@ -5,7 +5,7 @@
 JSON file for each, with the machine and the versions.
 
 What is timed runs first and alone: `host` (host_time.py) and `bench` (fagen bench). The tests then run side by side: `torch`, `fa2`,
-`fa2_kvcache`, `sdpa`, `transformers`, `jax`, `forms`, `lengths`, `gradients`, `mods`, `reports`. Wheels are unpacked into a directory of their own, which Python searches first: no network and no
+`fa2_kvcache`, `sdpa`, `transformers`, `jax`, `forms`, `lengths`, `gradients`, `gradients_sync`, `mods`, `reports`. Wheels are unpacked into a directory of their own, which Python searches first: no network and no
 pip are needed. Prints a line for each. Exits with 0 when all passed, 2 when something failed.
 """
 import argparse
@@ -29,7 +29,7 @@ TIMED = ("host", "bench")
 TESTS = {"torch": ["test_gpu.py", "-k", "not host_time"],  # the host is busy with the others
          "fa2": ["test_fa2_gpu.py", "-k", "not kvcache"], "fa2_kvcache": ["test_fa2_gpu.py", "-k", "kvcache"],
          "sdpa": ["test_sdpa_gpu.py"], "transformers": ["test_transformers_gpu.py"], "jax": ["test_jax_gpu.py"],
-         "forms": ["test_forms_gpu.py"], "lengths": ["test_lengths_gpu.py"], "gradients": ["test_gradients_gpu.py"], "mods": ["test_mods_gpu.py"], "reports": ["test_reports_gpu.py"]}
+         "forms": ["test_forms_gpu.py"], "lengths": ["test_lengths_gpu.py"], "gradients": ["test_gradients_gpu.py"], "gradients_sync": ["test_gradients_sync_gpu.py"], "mods": ["test_mods_gpu.py"], "reports": ["test_reports_gpu.py"]}
 VERSIONS = """import importlib.metadata as m, json
 def version(name):
     try:
