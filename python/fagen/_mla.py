@@ -13,7 +13,7 @@ from ._paged import _has_rows, _narrow, _sms_of
 _WORDS = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIM, _HEAD_DIM_V = 576, 512  # of which 64 are rotated
 _CAPABILITY = 90
-_TILE_ROWS, _TILE_KEYS = 64, 32
+_TILE_ROWS, _TILE_KEYS = 64, 64
 _START, _PART = 192, 4  # keys whose time a CTA takes to begin and to leave its part, and a part to be merged
 _MOST_SPLITS = 256
 _MOST_KEYS = 1 << 24  # of a sequence
