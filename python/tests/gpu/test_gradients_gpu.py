@@ -81,7 +81,6 @@ def test_a_thread_without_a_context():
     assert len(found) == 3 and all(torch.equal(*pair) for pair in zip(found, wanted))
 
 
-
 def wanted_of_form(q, k, v, grad, form, args, grad_lse=None):
     """Gradients of q, k, v and of what of args wants one, by the form's own programs in float32."""
     wide = [t.detach().float().requires_grad_() for t in (q, k, v)]
