@@ -19,7 +19,7 @@ _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
 
 @functools.lru_cache(maxsize=None)
 def _program(name):
-    return _jax_programs.program(_kernels.ready_set("backward"), name)
+    return _jax_programs.program(_kernels.ready_set("backward_sync" if name.startswith("backward_sync_") else "backward"), name)
 
 
 def _scratch_of_head(rows, keys):
