@@ -85,7 +85,7 @@ def _launches(query, key, rows_shape, numbers):
 
 def _with_scratch(program, launches):
     """The launches with what they leave for each other, and that as results: one array for all, as large as the largest one needs."""
-    types, most, made = {t.name: t.type for t in program.signature.tensors}, {}, []
+    types, most, made = program.signature.types, {}, []
     for numbers, views in launches:
         shapes = program.signature.shapes({name: extents for name, (_, extents, _) in views}, dict(numbers))
         more = {name: (0, shape, _jax_programs.dense(shape)) for name, shape in shapes.items() if name not in dict(views)}

@@ -61,7 +61,7 @@ class Program:
 
     def _check(self, tensors, numbers):
         """What the C interface cannot see."""
-        written = {t.name for t in self.signature.tensors if t.written}
+        written = self.signature.written
         if not tensors:
             raise errors.Error(f"{self.name}: no array is given: {self.signature}")
         for name in tensors:
@@ -78,7 +78,7 @@ class Program:
     def _query(self, tensors, numbers, results):
         """Raises what would be wrong on every GPU, when the call is traced."""
         given = [(name, None, self._word(name, value.dtype), value.shape, dense(value.shape)) for name, value in tensors.items()]
-        types = {t.name: t.type for t in self.signature.tensors}
+        types = self.signature.types
         given += [(name, None, types[name], shape or (), dense(shape or ())) for name, shape in results.items()]
         call = _programs.make_call(self.name, given, numbers, self.signature.numbers)
         _programs.check(self.kernels._program_tables, self.kernels.capabilities_of(self.name), call)
@@ -86,7 +86,7 @@ class Program:
     def _word(self, name, dtype):
         """The type of an array's elements; integers of 32 bits are what the program says."""
         word = _WORDS[str(dtype)]
-        types = {t.name: t.type for t in self.signature.tensors}
+        types = self.signature.types
         return types[name] if {word, types.get(name)} == {"i32", "u32"} else word
 
 
@@ -118,7 +118,7 @@ def compute(program, tensors, results, launches):
 def _run(key, *tensors):
     """The custom call: tensors are TVM's, the results last."""
     program, names, launches = _calls[key]
-    types = {t.name: t.type for t in program.signature.tensors}
+    types = program.signature.types
     for numbers, views in launches:
         views, given = dict(views), []
         for name, tensor in zip(names, tensors):

@@ -11,6 +11,7 @@ from . import _lib, errors
 from ._structs import Call, Choice, NamedNumber, NamedTensor
 
 _I32, _F32, _EXPLICIT = 1, 2, 4
+_MOST_SHAPES = 256  # of a program that are remembered
 _SMS = 132  # an H100's
 DTYPES = {"f16": 1, "bf16": 2, "e4m3": 3, "f32": 4, "u32": 5, "i32": 6, "u8": 7}  # fagen.h's
 
@@ -34,6 +35,9 @@ class Signature:
         self.name = name
         self.tensors = [Tensor(b) for b in plan["buffers"] if not b.get("restored") and not b.get("workspace")]
         self.numbers = {number["name"]: number["kind"] for number in plan["numbers"]}
+        self.types = {tensor.name: tensor.type for tensor in self.tensors}
+        self.written = [tensor.name for tensor in self.tensors if tensor.written]
+        self._shapes = {}  # by extents and numbers
 
     def __str__(self):
         tensors = ", ".join(f"{t.name}: {t.declared}" for t in self.tensors if not t.written)
@@ -43,6 +47,18 @@ class Signature:
 
     def shapes(self, extents, numbers):
         """{name: shape} of all tensors, as these extents and numbers tell; without those that they do not tell."""
+        key = (*extents.items(), *((name, value) for name, value in numbers.items() if self.numbers.get(name) != "f32"))
+        try:
+            found = self._shapes.get(key)
+        except TypeError:  # sizes that a graph does not know yet
+            return self._told(extents, numbers)
+        if found is None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            found = self._shapes[key] = self._told(extents, numbers)
+        return found
+
+    def _told(self, extents, numbers):
         known = dict(numbers)
         told = [(_tree(terms), extent) for tensor in self.tensors for terms, extent in zip(tensor.shape, extents.get(tensor.name, ()))]
         for tree, extent in told:

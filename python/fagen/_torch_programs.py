@@ -51,7 +51,7 @@ class Program:
         numbers = {name: value for name, value in arguments.items() if name not in tensors}
         if not torch.compiler.is_dynamo_compiling():  # in a graph the operator says what is wrong
             self._check(tensors, numbers)
-        written = [t.name for t in self.signature.tensors if t.written]
+        written = self.signature.written
         inputs = [name for name in tensors if name not in written]
         given = [name for name in written if name in tensors]
         key = _key_of(self._number, tuple(inputs), tuple(given), tuple(numbers))
@@ -116,10 +116,9 @@ def _allocate(key, tensors, integers, reals, outputs=()):
 
 
 def _address(program, name, tensor):
-    types = {t.name: t.type for t in program.signature.tensors}
-    word = _WORDS[tensor.dtype]
-    if {word, types.get(name)} == {"i32", "u32"}:  # the same bits, and PyTorch has few operations for uint32
-        word = types[name]
+    word, wanted = _WORDS[tensor.dtype], program.signature.types.get(name)
+    if word != wanted and {word, wanted} == {"i32", "u32"}:  # the same bits, and PyTorch has few operations for uint32
+        word = wanted
     return name, tensor.data_ptr(), word, tuple(tensor.shape), tuple(tensor.stride())
 
 
@@ -132,7 +131,7 @@ def _run(key, tensors, integers, reals):
 def _run_out(key, tensors, integers, reals, outputs):
     """outputs: the given ones, then the others."""
     program, inputs, given, numbers = _split(key, integers, reals)
-    fresh = [t.name for t in program.signature.tensors if t.written and t.name not in given]
+    fresh = [name for name in program.signature.written if name not in given]
     named = [*zip(inputs, tensors), *zip((*given, *fresh), outputs)]
     call = _programs.make_call(program.name, [_address(program, n, t) for n, t in named], numbers,
                                program.signature.numbers)

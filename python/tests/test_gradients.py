@@ -382,3 +382,17 @@ def test_sdpa_has_them(calls):
     assert backward(None, grad, q, k, v, *rest, 0.5, True, None, None) == "saved"
     assert backward(None, grad, q, k[:, :, :30], v[:, :, :30], *rest, 0.0, True, None, None) == "saved"
     assert len(calls) == 1
+
+
+def test_who_computes_plain_gradients_of_other_gpus(monkeypatch):
+    """PyTorch's flash attention where it is faster, programs where bits have to repeat."""
+    capability = [(8, 6)]
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability[0])
+    assert _gradients.is_slower(torch.device("cuda", 0))
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert not _gradients.is_slower(torch.device("cuda", 0))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    capability[0] = (9, 0)
+    assert not _gradients.is_slower(torch.device("cuda", 0)) and not _gradients.is_slower(torch.device("cpu"))
