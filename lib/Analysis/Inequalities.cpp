@@ -381,7 +381,7 @@ bool Inequalities::searchBySides(const Sum &goal, int64_t slack, unsigned atom) 
 
 /// A quotient whose divisor is no number, and does not stand with it: d goal + d - 1 is not negative where goal is not.
 bool Inequalities::searchTimesDivisor(const Sum &goal, int64_t slack, const Monomial &product) {
-  const Atom &of = known.atoms[product.front()];
+  const Atom of = known.atoms[product.front()]; // what is asked below moves them
   if (of.shape != Shape::Quotient || of.b.terms.empty())
     return false;
   Monomial rest;
