@@ -3,7 +3,7 @@ import os
 import sys
 import zipfile
 
-READY = "packed packed.fa\nragged ragged_f16_d64_none.fair\npaged paged_f16_d64.fair\nbackward backward_f16_d64.fair\n"
+READY = "packed packed.fa\nragged ragged_f16_d64_none.fair\npaged paged_f16_d64.fair\nbackward backward_f16_d64.fair\nbackward_sync backward_sync_f16_d64.sm_80.fair\n"
 prefix, wheel = sys.argv[1:]
 with zipfile.ZipFile(wheel, "w") as archive:
     for folder, _, names in os.walk(prefix):
