@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from . import _arguments, _kernels, _lengths, _lib, _stats, _torch_programs, errors
+from . import _arguments, _kernels, _lengths, _stats, _torch_programs, errors
 from . import torch as front
 from ._paged import _has_rows, _narrow, _sms_of
 

@@ -38,7 +38,7 @@ std::string fagen::listTargets(const KernelPlan &plan) {
 
 namespace {
 
-/// Whether the code that nvcc is compiling runs a variant's text. For sm_90a nvcc makes PTX of compute_90 beside it.
+/// Whether the code that nvcc is compiling runs a variant's text. For sm_90a nvcc makes PTX of compute_90 as well.
 std::string runsHere(const Variant &variant) {
   const TargetInfo &target = *variant.target;
   if (target.exact)
