@@ -141,8 +141,8 @@ class BatchDecodeWithPagedKVCacheWrapper(_Wrapper):
         host = None if self._is_graph else indptr
         indptr, indices, last = _indptr.check(name, indptr, indices, last_page_len, self.device)
         columns = indices.shape[0] if block_tables is not None else _columns(name, indices, self._buffers["paged_kv_indices_buffer"], host)
-        table = _indptr.table_of(indptr, indices, columns) if block_tables is None else block_tables
-        lengths = _indptr.lengths_of(indptr, last, page_size) if seq_lens is None or block_tables is None else seq_lens.flatten()
+        table = _indptr.table_of(indptr, indices, columns) if block_tables is None else block_tables.clone()  # graphs write into a plan's tensors
+        lengths = _indptr.lengths_of(indptr, last, page_size) if seq_lens is None or block_tables is None else seq_lens.flatten().clone()
         plan = serving.plan(None, lengths, table, page_size=page_size, tokens=(indptr.shape[0] - 1) * q_len_per_req, most_rows=q_len_per_req,
                             invariant=fixed_split_size is not None or bool(disable_split_kv))
         self._keep(plan, _options(sm_scale, head_dim, window_left, logits_soft_cap, num_qo_heads))
@@ -257,9 +257,9 @@ class BatchPrefillWithRaggedKVCacheWrapper(_Wrapper):
         _refuse(name, args=args or None, o_scale=o_scale, kv_cache_sf=kv_cache_sf)
         starts = self._planned()
         self._sizes(q, *options["sizes"])
-        o, sums = _flash.varlen(name, q, k, v, *starts, scale=_product(name, options["sm_scale"], q_scale, k_scale), causal=options["causal"],
-                                window=(options["window_left"], -1), softcap=options["softcap"], lse=return_lse, fallback=fallback)
-        return _finish(name, o, sums.t() if return_lse else None, v_scale, out, lse, return_lse)
+        found = serving.packed(q, k, v, *starts, scale=_product(name, options["sm_scale"], q_scale, k_scale), causal=options["causal"],
+                               window_left=options["window_left"], softcap=options["softcap"], return_lse=return_lse, fallback=fallback)
+        return _finish(name, *(found if return_lse else (found, None)), v_scale, out, lse, return_lse)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 

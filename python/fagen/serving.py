@@ -25,24 +25,43 @@ def _whole(function, name, value, least):
 class Plan:
     """Which rows of q and which keys belong together, for all layers of a step. Made by plan()."""
 
-    def __init__(self, made, keys, *, batch, tokens, most_rows, page_size, causal, invariant):
-        self._made, self._keys = made, keys
+    def __init__(self, starts, lengths, table, *, tokens, most_rows, page_size, most_keys, causal, invariant):
+        self._tensors = starts, lengths, table
+        self._tokens, self._most_rows, self._page_size, self._most_keys = tokens, most_rows, page_size, most_keys
         self._is_causal, self._is_invariant = causal, invariant
-        self._shape = batch, tokens, most_rows, page_size, causal, invariant
+        self._ways, self._refused = {}, set()  # by name; layers that no kernel of copied keys takes in one launch
+        if starts is not None:
+            self._way(_groups.Groups if most_keys is None else _groups.Keys)
 
     def __repr__(self):
-        batch, tokens, most_rows, page_size, causal, invariant = self._shape
-        way = "keys are copied together" if self._keys is not None else f"groups of {self._made.rows} rows"
-        return (f"<fagen.serving plan of {batch} sequences, {tokens} rows, at most {most_rows} each, pages of {page_size}"
-                f"{', causal' if causal else ''}{', invariant' if invariant else ''}: {way}>")
+        kinds = [name for name, is_so in (("causal", self._is_causal), ("invariant", self._is_invariant)) if is_so]
+        return (f"<fagen.serving plan of {len(self._tensors[1])} sequences, {self._tokens} rows, at most {self._most_rows} each, pages of {self._page_size}: "
+                f"{', '.join([*kinds, 'over pages' if self._most_keys is None else 'over copies of the keys'])}>")
+
+    def _way(self, kind):
+        """Groups of rows, or where keys lie, made when they are first asked for."""
+        if kind not in self._ways:
+            starts, lengths, table = self._tensors
+            if kind is _groups.Keys:
+                made = _groups.of_keys(starts, lengths, table, self._page_size, self._tokens, self._most_keys)
+            elif starts is None:
+                made = _groups.uniform(lengths, table, self._tokens)
+            else:
+                made = _groups.of_rows(starts, lengths, table, self._tokens, self._most_rows, self._is_causal)
+            self._ways[kind] = made
+        return self._ways[kind]
+
+    def _shapes(self):
+        return [None if t is None else t.shape for t in self._tensors], self._tokens, self._most_rows, self._page_size, self._most_keys, self._is_causal, self._is_invariant
 
     def rewrite(self, other):
-        """Takes over what another plan holds, in place: graphs that captured this one run with the other's sequences. Error where shapes differ."""
-        mine, its = self._made or self._keys, other._made or other._keys
-        if self._shape != other._shape or type(mine) is not type(its) or any(
-                getattr(a, "shape", a) != getattr(b, "shape", b) for a, b in zip(mine, its)):
+        """Takes over what another plan holds, in place: graphs that captured this one run with the other's sequences. Without query_starts
+        that is written into the lengths and the table that this one was made of. Error where shapes differ."""
+        if self._shapes() != other._shapes():
             raise errors.Error(f"rewrite: {other!r} differs in its shapes from {self!r}; make a new plan, and capture anew")
-        _groups.rewrite(mine, its)
+        for kind, made in self._ways.items():
+            _groups.rewrite(made, other._way(kind))
+        self._tensors = other._tensors  # what is made from now on
 
     def run(self, q, k_cache, v_cache, *, scale=None, window_left=-1, softcap=0.0, alibi_slopes=None, out=None, return_lse=False,
             fallback="error"):
@@ -54,54 +73,80 @@ class Plan:
         """
         self._check(q, k_cache, v_cache, fallback)
         options = {"scale": None if scale is None else _arguments.scale_of("run", scale), "softcap": softcap, "alibi_slopes": alibi_slopes}
-        if not q.shape[0]:
-            o, lse = torch.empty_like(q), q.new_empty(q.shape[:2], dtype=torch.float32)
-        elif self._keys is not None:
-            o, lse = self._over_copies(q, k_cache, v_cache, window_left, return_lse, fallback, options)
+        if q.shape[0]:
+            o, lse = self._compute(q, k_cache, v_cache, window_left, return_lse, fallback, options)
         else:
-            o, lse = self._over_pages(q, k_cache, v_cache, window_left, return_lse, fallback, options)
+            o, lse = torch.empty_like(q), q.new_empty(q.shape[:2], dtype=torch.float32)
         o = o if out is None else out.copy_(o)
         return (o, lse) if return_lse else o
 
     def _check(self, q, k_cache, v_cache, fallback):
-        _, tokens, _, page_size, *_ = self._shape
         if fallback not in _stats.FALLBACKS:
             raise errors.Error(f'run: fallback is {fallback!r}; it is "error", "warn" or "torch"')
         for name, tensor, dims in (("q", q, 3), ("k_cache", k_cache, 4), ("v_cache", v_cache, 4)):
             if not isinstance(tensor, torch.Tensor) or tensor.dim() != dims:
                 wanted = "[tokens, heads, head_dim]" if dims == 3 else "[pages, page_size, kv_heads, head_dim]"
                 raise errors.Error(f"run: {name} is {_arguments.words(tensor)}; it is a tensor {wanted}")
-        if q.shape[0] != tokens:
-            raise errors.Error(f"run: q has {q.shape[0]} rows; the plan is of {tokens}")
+        if q.shape[0] != self._tokens:
+            raise errors.Error(f"run: q has {q.shape[0]} rows; the plan is of {self._tokens}")
         for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-            if cache.shape[1] != page_size:
-                raise errors.Error(f"run: {name} has pages of {cache.shape[1]} keys; the plan is of {page_size}")
+            if cache.shape[1] != self._page_size:
+                raise errors.Error(f"run: {name} has pages of {cache.shape[1]} keys; the plan is of {self._page_size}")
 
-    def _over_pages(self, q, k_cache, v_cache, left, lse, fallback, options):
-        groups = self._made
-        if left >= 0 and not self._is_causal and groups.token is not None and self._shape[2] > groups.rows:
-            raise errors.Unsupported(f"run: window_left is {left}, without a causal mask, and sequences have up to {self._shape[2]} rows; plans that are "
-                                     f"causal take windows, and others with up to {groups.rows} rows")
-        rows = q.unflatten(0, (-1, groups.rows)) if groups.token is None else q[groups.token]
-        place = _lengths.Cache(groups.table, *k_cache.shape[:2])
-        why = _paged.why_not(rows, k_cache, v_cache, place, invariant=self._is_invariant, **options)
-        bounds = _flash._bounds(self._is_causal, (left, -1))
+    def _compute(self, q, k_cache, v_cache, left, lse, fallback, options):
+        """Over copies of the keys where that is one launch, else over pages where kernels do it, else as the fallback may."""
+        over_copies = self._most_keys is not None
+        kind = q.dtype, q.shape[1:], k_cache.shape[2:], left >= 0, bool(options["softcap"]), options["alibi_slopes"] is not None
+        if over_copies and kind not in self._refused:
+            try:
+                return self._over_copies(q, k_cache, v_cache, left, lse, "error", options)
+            except errors.Unsupported:
+                self._refused.add(kind)
+        found, why = self._over_pages(q, k_cache, v_cache, left, lse, options)
         if why is None:
-            o, sums = _paged.attend("serving", rows, k_cache, v_cache, place, groups.used, bounds, scale=options["scale"], lse=lse, by_batch=False,
-                                    invariant=self._is_invariant)
-        elif self._is_invariant:
+            return found
+        if self._is_invariant:
             raise errors.Unsupported(f"serving: {why}; with invariant=True nothing else computes it")
-        else:
-            o, sums = _flash.kvcache("serving", rows, k_cache, v_cache, None, None, groups.used, table=groups.table, causal=self._is_causal,
-                                     window=(left, -1), lse=lse, fallback=fallback, **options)
-        o, sums = o.flatten(0, 1), sums.transpose(1, 2).flatten(0, 1) if lse else None
+        if over_copies:
+            return self._over_copies(q, k_cache, v_cache, left, lse, fallback, options)
+        if self._cuts_windows(left):
+            raise errors.Unsupported(f"run: {why}")
+        groups = self._way(_groups.Groups)
+        o, sums = _flash.kvcache("serving", self._grouped(groups, q), k_cache, v_cache, None, None, groups.used, table=groups.table, causal=self._is_causal,
+                                 window=(left, -1), lse=lse, fallback=fallback, **options)
+        return self._apart(groups, o, sums)
+
+    def _over_pages(self, q, k_cache, v_cache, left, lse, options):
+        """((O, LSE), None), or (None, why not)."""
+        if self._cuts_windows(left):
+            return None, (f"window_left is {left}, without a causal mask, and sequences have up to {self._most_rows} rows; plans that are causal take "
+                          f"windows, and others with up to {_groups.MOST_ROWS} rows, or with most_keys")
+        groups = self._way(_groups.Groups)
+        rows, place = self._grouped(groups, q), _lengths.Cache(groups.table, *k_cache.shape[:2])
+        why = _paged.why_not(rows, k_cache, v_cache, place, invariant=self._is_invariant, **options)
+        if why is not None:
+            return None, why
+        o, sums = _paged.attend("serving", rows, k_cache, v_cache, place, groups.used, _flash._bounds(self._is_causal, (left, -1)), scale=options["scale"],
+                                lse=lse, by_batch=False, invariant=self._is_invariant)
+        return self._apart(groups, o, sums), None
+
+    def _cuts_windows(self, left):
+        """Whether groups of rows would have their windows at the wrong keys: all see the last one, and only the last stands there."""
+        return left >= 0 and not self._is_causal and self._most_rows > _groups.MOST_ROWS
+
+    def _grouped(self, groups, q):
+        return q.unflatten(0, (-1, groups.rows)) if groups.token is None else q[groups.token]
+
+    def _apart(self, groups, o, sums):
+        """O and LSE of q's rows, of those of groups."""
+        o, sums = o.flatten(0, 1), None if sums is None else sums.transpose(1, 2).flatten(0, 1)
         if groups.token is None:
             return o, sums
         o = o[groups.place].masked_fill(groups.unused[:, None, None], 0)
-        return o, sums[groups.place].masked_fill(groups.unused[:, None], -torch.inf) if lse else None
+        return o, None if sums is None else sums[groups.place].masked_fill(groups.unused[:, None], -torch.inf)
 
     def _over_copies(self, q, k_cache, v_cache, left, lse, fallback, options):
-        keys = self._keys
+        keys = self._way(_groups.Keys)
         page = keys.page.clamp(0, k_cache.shape[0] - 1)
         k, v = k_cache[page, keys.row], v_cache[page, keys.row]
         o, sums = _flash.varlen("serving", q, k, v, keys.starts_q, keys.starts, causal=self._is_causal, window=(left, -1), lse=lse,
@@ -131,19 +176,27 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
     table = _lengths.integers("plan", "table", table, (batch, None), like)
     for name, value, least in (("page_size", page_size, 1), ("tokens", tokens, 0), ("most_rows", most_rows, 0)):
         _whole("plan", name, value, least)
-    shape = {"batch": batch, "tokens": tokens, "most_rows": most_rows, "page_size": page_size, "causal": bool(causal), "invariant": bool(invariant)}
     if front._checks and not front._is_compiling():
         check(query_starts, lengths, table, page_size=page_size, tokens=tokens)
     if query_starts is None:
         if tokens % batch or tokens // batch > _groups.MOST_ROWS:
             raise errors.Error(f"plan: tokens is {tokens} of {batch} sequences without query_starts; each has as many rows, up to {_groups.MOST_ROWS}")
-        return Plan(_groups.uniform(lengths, table, tokens), None, **shape)
-    query_starts = _lengths.integers("plan", "query_starts", query_starts, (batch + 1,), like)
-    if most_rows > _groups.MOST_ROWS and most_keys is not None and not invariant:
-        if _whole("plan", "most_keys", most_keys, 0) > _MOST_KEYS:
-            raise errors.Error(f"plan: most_keys is {most_keys}; up to {_MOST_KEYS} keys are copied together")
-        return Plan(None, _groups.of_keys(query_starts, lengths, table, page_size, tokens, most_keys), **shape)
-    return Plan(_groups.of_rows(query_starts, lengths, table, tokens, most_rows, causal), None, **shape)
+    else:
+        query_starts = _lengths.integers("plan", "query_starts", query_starts, (batch + 1,), like)
+    if most_keys is not None and _whole("plan", "most_keys", most_keys, 0) > _MOST_KEYS:
+        raise errors.Error(f"plan: most_keys is {most_keys}; up to {_MOST_KEYS} keys are copied together")
+    if query_starts is None or most_rows <= _groups.MOST_ROWS or invariant:
+        most_keys = None
+    return Plan(query_starts, lengths, table, tokens=tokens, most_rows=most_rows, page_size=page_size, most_keys=most_keys, causal=bool(causal),
+                invariant=bool(invariant))
+
+
+def packed(q, k, v, query_starts, key_starts, *, scale=None, causal=True, window_left=-1, softcap=0.0, alibi_slopes=None, return_lse=False, fallback="error"):
+    """Packed rows over packed keys: O [tokens, heads, head_dim], and LSE [tokens, heads] in nats if return_lse. q is [tokens, heads, head_dim], k and
+    v are [keys, kv_heads, head_dim]; query_starts and key_starts [sequences + 1] say where those of each begin. The rest as in Plan.run."""
+    o, lse = _flash.varlen("packed", q, k, v, query_starts, key_starts, scale=scale, causal=causal, window=(window_left, -1), softcap=softcap,
+                           alibi_slopes=alibi_slopes, lse=return_lse, fallback=fallback)
+    return (o, lse.t()) if return_lse else o
 
 
 def append(k, v, k_cache, v_cache, slots):

@@ -44,7 +44,7 @@ def test_many_rows_over_copied_keys(causal):
     batch = drawn(*MIXED, dtype=torch.bfloat16, dim=128)
     for most in (sum(MIXED[1]), sum(MIXED[1]) + 50):
         plan = planned(batch, MIXED[0], causal=causal, most_keys=most)
-        assert "copied together" in repr(plan)
+        assert "over copies of the keys" in repr(plan)
         assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache, return_lse=True, scale=0.1), expected(batch, causal=causal, scale=0.1))
 
 
@@ -99,6 +99,20 @@ def test_nothing_that_tensors_hold_leads_outside(starts, lengths, most_keys):
         wanted, _ = of_one(batch.q[begin:end], keys[0][:n], keys[1][:n])
         if end - begin <= 20:  # more rows than most_rows are not promised
             assert_right(o[begin:end], (wanted, None))
+
+
+def test_head_dims_without_a_kernel_of_packed_keys_go_over_pages():
+    batch = drawn([20, 3], [40, 30], dim=96)
+    plan = planned(batch, [20], most_keys=70)
+    for _ in range(2):
+        assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache, return_lse=True), expected(batch))
+    assert fagen.stats()["computed"] == {"serving": 2} and not fagen.stats()["fallbacks"]
+
+
+def test_packed_keys():
+    batch = drawn([20, 3], [40, 30])
+    got = serving.packed(batch.q, torch.cat(batch.keys), torch.cat(batch.values), batch.starts, torch.tensor([0, 40, 70]), return_lse=True)
+    assert_right(got, expected(batch))
 
 
 def test_new_keys():
@@ -159,9 +173,9 @@ def test_bits_depend_on_a_row_and_its_keys_alone(monkeypatch, dim):
 def test_plans_that_graphs_captured_are_rewritten():
     one, other = drawn([3, 20], [40, 30], columns=8), drawn([3, 20], [9, 60], columns=8, seed=7)
     plan = planned(one, [20])
-    held = plan._made.table
+    held, = plan._ways.values()
     plan.rewrite(planned(other, [20]))
-    assert plan._made.table is held
+    assert list(plan._ways.values()) == [held]
     assert_right(plan.run(other.q, other.k_cache, other.v_cache), expected(other))
     with pytest.raises(fagen.Error, match="differs in its shapes"):
         plan.rewrite(planned(one, [3]))

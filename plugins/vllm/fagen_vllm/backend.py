@@ -11,7 +11,7 @@ from vllm.v1.attention.backend import (AttentionBackend, AttentionCGSupport, Att
                                        MultipleOf)
 
 import fagen
-from fagen import flash_attn_interface, serving
+from fagen import serving
 
 MOST_ROWS = 16  # of a request that is computed over the pages
 fallback = "warn"  # for what no kernel computes: "warn", "torch" or "error", as in fagen.attention
@@ -66,7 +66,6 @@ class FagenMetadata(AttentionMetadata):
     few: Optional[serving.Plan]
     many: Optional[serving.Plan]
     starts: Optional[torch.Tensor]  # of whole prompts, whose keys are their own rows
-    most_rows: int
 
 
 class FagenMetadataBuilder(AttentionMetadataBuilder):
@@ -86,21 +85,21 @@ class FagenMetadataBuilder(AttentionMetadataBuilder):
         starts = common.query_start_loc_cpu[:count + 1].tolist()
         rows = max(1, common.max_query_len)
         if rows <= MOST_ROWS and tokens == count * rows and all(at == min(i * rows, starts[-1]) for i, at in enumerate(starts)):
-            return FagenMetadata(tokens, tokens, self._plan(common, 0, count, None, tokens, rows, None), None, None, rows)
+            return FagenMetadata(tokens, tokens, self._plan(common, 0, count, None, tokens, rows, None), None, None)
         if self._is_invariant:
-            return FagenMetadata(tokens, tokens, self._plan(common, 0, count, common.query_start_loc, tokens, rows, None), None, None, rows)
+            return FagenMetadata(tokens, tokens, self._plan(common, 0, count, common.query_start_loc, tokens, rows, None), None, None)
         few = next((i for i in range(count) if starts[i + 1] - starts[i] > MOST_ROWS), count)
         split = starts[few] if few < count else tokens
         plan = self._plan(common, 0, few, common.query_start_loc, split, min(rows, MOST_ROWS), None) if few else None
         if few == count:
-            return FagenMetadata(tokens, split, plan, None, None, rows)
+            return FagenMetadata(tokens, split, plan, None, None)
         offsets = common.query_start_loc[few:] - split
         bound = common.seq_lens_cpu_upper_bound
         keys = None if bound is None else bound[few:count].tolist()
         if keys == [b - a for a, b in zip(starts[few:], starts[few + 1:])]:
-            return FagenMetadata(tokens, split, plan, None, offsets, rows)
+            return FagenMetadata(tokens, split, plan, None, offsets)
         most_keys = None if keys is None else sum(keys)
-        return FagenMetadata(tokens, split, plan, self._plan(common, few, count, offsets, tokens - split, rows, most_keys), None, rows)
+        return FagenMetadata(tokens, split, plan, self._plan(common, few, count, offsets, tokens - split, rows, most_keys), None)
 
     def _plan(self, common, first, last, starts, tokens, rows, most_keys):
         """Of requests first to last, whose rows begin at starts."""
@@ -146,7 +145,6 @@ class FagenImpl(AttentionImpl):
         if meta.many is not None:
             meta.many.run(query[split:tokens], *self._caches(kv_cache), scale=self.scale, window_left=self._left, out=output[split:tokens], fallback=fallback)
         elif meta.starts is not None:
-            output[split:tokens] = flash_attn_interface.flash_attn_varlen_func(
-                query[split:tokens], key[split:tokens], value[split:tokens], meta.starts, meta.starts, meta.most_rows, meta.most_rows,
-                softmax_scale=self.scale, causal=True, window_size=(self._left, 0))
+            output[split:tokens] = serving.packed(query[split:tokens], key[split:tokens], value[split:tokens], meta.starts, meta.starts, scale=self.scale,
+                                                  window_left=self._left, fallback=fallback)
         return output
