@@ -20,7 +20,7 @@ def requests(sizes, seed=0):
         return torch.randint(0, sizes.vocabulary, (n,), generator=draw).tolist()
     shared = tokens(40)
     prompts = [shared + tokens(9), tokens(3), shared + tokens(30), tokens(70), shared[:24] + tokens(1), tokens(1)]
-    return [Request(prompt, most_new) for prompt, most_new in zip(prompts, (12, 20, 9, 6, 15, 25))]
+    return [Request(prompt, most_new) for prompt, most_new in zip(prompts, (6, 10, 5, 3, 6, 12))]
 
 
 def served(driver, sizes=Sizes(), dtype=torch.float16, blocks=15, block_size=16, budget=48, arrivals=(0, 0, 4, 5, 9, 12), **options):

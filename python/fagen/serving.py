@@ -176,7 +176,7 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
     table = _lengths.integers("plan", "table", table, (batch, None), like)
     for name, value, least in (("page_size", page_size, 1), ("tokens", tokens, 0), ("most_rows", most_rows, 0)):
         _whole("plan", name, value, least)
-    if front._checks and not front._is_compiling():
+    if front.checks_now(lengths):
         check(query_starts, lengths, table, page_size=page_size, tokens=tokens)
     if query_starts is None:
         if tokens % batch or tokens // batch > _groups.MOST_ROWS:
@@ -204,7 +204,7 @@ def append(k, v, k_cache, v_cache, slots):
     place in the page; a slot below 0 or beyond the cache takes nothing. Of two equal slots it is not said which key is kept."""
     slots = _lengths.integers("append", "slots", slots, (None,), k_cache)
     pages, page_size = k_cache.shape[:2]
-    if front._checks and not front._is_compiling():
+    if front.checks_now(slots):
         _entries.check_slots("append", "slots", slots, pages * page_size)
     if not slots.shape[0] or not k_cache.numel():
         return

@@ -234,3 +234,29 @@ def test_mistakes_of_a_run():
                         (batch.q, batch.k_cache[:, :4], "k_cache has pages of 4 keys; the plan is of 8")):
         with pytest.raises(fagen.Error, match=words):
             plan.run(q, k, batch.v_cache)
+
+
+@pytest.mark.parametrize("rows, keys, causal, layout", [(1, 700, True, "bshd"), (40, 600, True, "bhsd"), (17, 90, False, "bshd")])
+def test_attention_whose_bits_depend_on_a_row_alone(rows, keys, causal, layout):
+    batch = drawn([rows], [keys], heads=4, kv_heads=2)
+    tensors = [torch.stack([t, t.flip(0)]) for t in (batch.q, batch.keys[0], batch.values[0])]
+    given = [t.transpose(1, 2) for t in tensors] if layout == "bhsd" else tensors
+    o, lse = fagen.attention(*given, causal=causal, layout=layout, return_lse=True, invariant=True)
+    o = o.transpose(1, 2) if layout == "bhsd" else o
+    for i in range(2):
+        assert_right((o[i], lse[i].t()), of_one(*(t[i] for t in tensors), causal=causal))
+    if causal:
+        alone = fagen.attention(*(t[:1, -1:] if n == 0 else t[:1] for n, t in enumerate(tensors)), causal=True, invariant=True)
+        assert torch.equal(alone[0, 0], o[0, -1])
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"form": "window", "window": 5}, "form is given with invariant=True"), ({"kernels": 3}, "kernels is given with invariant=True"),
+    ({"scale": 0.0}, "scale is 0, and programs take another; with invariant=True nothing else computes it"),
+])
+def test_what_no_kernel_computes_by_rows_alone(options, words):
+    q = torch.randn(1, 3, 2, 64).half()
+    with pytest.raises(fagen.Unsupported, match=words):
+        fagen.attention(q, q, q, invariant=True, fallback="torch", **options)
+    with pytest.raises(fagen.Unsupported, match="no gradient"):
+        fagen.attention(q.clone().requires_grad_(), q, q, invariant=True)
