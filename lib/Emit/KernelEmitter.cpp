@@ -7,6 +7,7 @@
 
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Products.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -182,6 +183,9 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/mma_f16.h");
       if (const std::optional<Product> product = asProduct(op); product && widensRight(*product))
         headers.insert("ops/widen.h");
+      const auto convert = dynCast<ConvertOp>(op);
+      if (family.keepsResults && (storesValues(op) || (convert && convert->s().buffer->space == Space::Shared)))
+        headers.insert("ops/elements.h");
       if (op.kind == OpKind::StorePartial)
         headers.insert("ops/merge.h");
       if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)
