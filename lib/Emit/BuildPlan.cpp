@@ -162,8 +162,8 @@ static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument
   return parts;
 }
 
-static LaunchPlan planLaunch(const Kernel &kernel) {
-  return {kernel.symbol,         kernel.threads, kernel.sharedBytes, /*ops=*/{}, {kernel.grid, kernel.packsHeads()},
+static LaunchPlan planLaunch(const Kernel &kernel, std::vector<OpPlan> ops) {
+  return {kernel.symbol,         kernel.threads, kernel.sharedBytes, std::move(ops), {kernel.grid, kernel.packsHeads()},
           awaitsLaunches(kernel)};
 }
 
@@ -173,14 +173,7 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, program.name);
   plan.alignment = requiredAlignment(kernel);
   for (const std::unique_ptr<Kernel> &each : program.kernels)
-    plan.launches.push_back(planLaunch(*each));
-  plan.launches.front().ops = std::move(text.ops);
-  const OtherLaunches others = otherLaunches(program);
-  for (const auto &[each, launch] : llvm::zip(program.kernels, plan.launches))
-    if (each.get() == others.combine)
-      launch.ops = std::move(text.combineOps);
-    else if (each.get() == others.classifier)
-      launch.ops = std::move(text.classifierOps);
+    plan.launches.push_back(planLaunch(*each, std::move(text.ops[each.get()])));
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Shared || (buffer->space == Space::Fragment && text.registers.contains(buffer.get())))
       plan.buffers.push_back(planBuffer(*buffer));

@@ -77,12 +77,10 @@ std::string KernelEmitter::mapOf(const Buffer &sights) const {
 void KernelEmitter::emitClassifier() {
   KernelText classifier =
       KernelEmitter(*others.classifier, Instrument::None, {}).runClassifier(kernel.packsHeads(), placeOfSights());
-  const unsigned before = out.getLine() - 1;
+  std::vector<OpPlan> &ops = text.ops[others.classifier] = std::move(classifier.ops[others.classifier]);
+  for (OpPlan &op : ops)
+    op.line += out.getLine() - 1;
   out << classifier.source;
-  for (OpPlan &op : classifier.ops) {
-    op.line += before;
-    text.classifierOps.push_back(std::move(op));
-  }
 }
 
 /// A CTA of the kernel itself keeps all; a launch that classifies takes those that its test and its lets name.
@@ -120,7 +118,7 @@ KernelText KernelEmitter::runClassifier(bool packsHeads, const std::string &plac
     if (isFormed())
       line(out, "const MappedAttentionParams &params = all.attention;\nconst FormParams &form = all.form;");
     line(out, "const SightMap map = {};", mapOf(*classify.dst().buffer));
-    text.ops.push_back({out.getLine(), points.nameOf(&op), op.location.str(), 0});
+    opsOfText.push_back({out.getLine(), points.nameOf(&op), op.location.str(), 0});
     line(out, "classify_tiles(params, map, {}, [&](long long number) {{", place);
     {
       auto inner = out.scope();

@@ -192,7 +192,10 @@ std::optional<StepApart> fagen::asStepApart(const Op &loop) {
     return std::nullopt;
   const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop.body.ops);
   const auto *const vote = llvm::find(ops, found->vote), *const sum = llvm::find(ops, found->sum);
-  const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
+  auto isWait = [](const Op *op) { return op->kind == OpKind::MmaWait; };
+  if (std::any_of(sum, ops.end(), isWait))
+    return std::nullopt;
+  const auto *const wait = std::find_if(vote, sum, isWait);
   const auto *const alpha = vote + 1 - kSettlingOps;
   return StepApart{*found,    *alpha, {ops.begin(), alpha}, {vote + 1, wait}, {wait, sum}, {sum + 1, ops.end() - 1},
                    ops.back()};

@@ -274,8 +274,8 @@ void fagen::insertConstants(KernelText &text, const Kernel &kernel, size_t begin
   aligned.flush();
   const auto before = llvm::count(llvm::StringRef(text.source).take_front(begin), '\n');
   text.source.insert(begin, constants);
-  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps, &text.classifierOps})
-    for (OpPlan &op : *ops)
+  for (auto &[launch, ops] : text.ops)
+    for (OpPlan &op : ops)
       if (op.line > before)
         op.line += unsigned(llvm::count(constants, '\n'));
 }

@@ -204,6 +204,7 @@ private:
   const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
+  std::vector<OpPlan> &opsOfText = text.ops[&kernel];
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };

@@ -53,7 +53,7 @@ const Op *fagen::findBeyondOneThread(const Role &load) {
 
 /// As inside a generated function.
 std::string KernelEmitter::expressionOf(const Expr &value) {
-  return OpEmitter(kernel, divisors, points, out, text.ops).expression(value);
+  return OpEmitter(kernel, divisors, points, out, opsOfText).expression(value);
 }
 
 /// The other lanes of the warp only judge tiles, and go on with the first one's next.
@@ -74,7 +74,7 @@ void KernelEmitter::emitByFirstLane(bool isFetched, llvm::function_ref<void()> b
 /// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
 void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
   const bool isFetched = !sections.handover.empty(), isLoading = of == Turns::Loads;
-  OpEmitter emitter(kernel, divisors, points, out, text.ops);
+  OpEmitter emitter(kernel, divisors, points, out, opsOfText);
   line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<{}>(params); {}++turn) {{",
        emitter.tileOf("ptx::cta_index()", "params"), tileArguments(), isFetched ? "" : "tile += ptx::cta_count(), ");
   {
@@ -134,7 +134,7 @@ void KernelEmitter::emitLoad() {
        turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, divisors, loadPoints, out, text.ops, load);
+    OpEmitter emitter(kernel, divisors, loadPoints, out, opsOfText, load);
     const LoadParts parts(*load);
     const std::string params = turns ? "params" : "cta.params";
     if (isInstrumented()) {
@@ -149,7 +149,7 @@ void KernelEmitter::emitLoad() {
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
-    OpEmitter plain(kernel, divisors, loadPoints, out, text.ops, load); // of all threads
+    OpEmitter plain(kernel, divisors, loadPoints, out, opsOfText, load); // of all threads
     plain.emitBlock({parts.barriers.front()});
     const bool areLanes = turns && judgesTiles();
     if (parts.barriers.size() == 1) {
@@ -185,7 +185,7 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
        function.parameters);
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, divisors, points, out, text.ops, load ? &math : nullptr);
+    OpEmitter emitter(kernel, divisors, points, out, opsOfText, load ? &math : nullptr);
     if (function.part == Part::Epilogue) {
       emitter.enterEpilogue();
       line(out, "const {} place = {}(cta.params{});", placeType(), locate(), turns ? ", cta.tile" : "");
@@ -255,7 +255,7 @@ void KernelEmitter::emitPersistentEntry() {
   auto scope = out.scope();
   line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitRoles();
-  OpEmitter emitter(kernel, divisors, points, out, text.ops, &math);
+  OpEmitter emitter(kernel, divisors, points, out, opsOfText, &math);
   if (isInstrumented()) {
     line(out, "Registers r;\nr.clock.start();");
     emitter.markStages({"r.clock", "params"});
@@ -320,7 +320,8 @@ void KernelEmitter::emitCombine() {
   {
     auto scope = out.scope();
     line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
-    text.combineOps.push_back({out.getLine(), Points(others.combine->roles.front()).nameOf(&op), op.location.str(), 0});
+    text.ops[others.combine].push_back(
+        {out.getLine(), Points(others.combine->roles.front()).nameOf(&op), op.location.str(), 0});
     line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}{}>(params, row_begin + ptx::warp_index());",
          CombineOp(op).lse().buffer != nullptr, unitOf(op).argument);
   }

@@ -98,15 +98,12 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  const Expr reals = value.rewritten(
-      [](const Expr &node) { return node.kind() == ExprKind::Real ? variable(spellReal(node.realValue())) : Expr(); });
-  const Expr called = spellCalls(kernel, divisors, reals, "", [&](const Expr &operand) { return letValue(operand); });
-  return spellRunValues(called,
-                        [](RunScope scope) -> llvm::StringRef {
-                          const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
-                          return scope == RunScope::Launch ? "params" : isOfTile ? "place" : "";
-                        })
-      .str();
+  const Expr called = spellCalls(kernel, divisors, value, "", [&](const Expr &operand) { return letValue(operand); });
+  auto holderOf = [](RunScope scope) -> llvm::StringRef {
+    const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
+    return scope == RunScope::Launch ? "params" : isOfTile ? "place" : "";
+  };
+  return spellRunValues(called, holderOf).str();
 }
 
 std::vector<Matrix> KernelEmitter::sources() const {

@@ -45,14 +45,14 @@ struct Composition {
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
 /// The parts of a step whose settling is rare. Warps of a group part at the vote. So what the group does as one, its
 /// wait for products, stands in `together`, which each step has; what comes before that after the vote, in `settled`,
-/// twice.
+/// and what follows in `rest`, twice.
 struct StepApart {
   ir::Settling settling;
   const ir::Op *alpha; ///< makes the factors 1
   llvm::SmallVector<const ir::Op *, 16> terms, settled, together, rest;
   const ir::Op *output; ///< which the rest ends with, where the step was settled
 };
-/// Nothing where the loop has no such step.
+/// Nothing where the loop has no such step, or waits for products in its rest.
 std::optional<StepApart> asStepApart(const ir::Op &loop);
 /// Whether a loop has at most one turn in each group of the role, as far as bounds and lets tell.
 bool runsAtMostOnce(const ir::Kernel &kernel, const ir::Role &role, ir::LoopOp<const ir::Op> loop);

@@ -83,18 +83,20 @@ llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
   return withFollowers(kernel, std::move(names));
 }
 
+void fagen::forEachExprInText(const Op &op, llvm::function_ref<void(const Expr &)> visit) {
+  forEachExpr(op, visit);
+  for (const Operand *const global : globalOperandsOf(op)) {
+    llvm::for_each(global->buffer->shape, visit);
+    if (global->buffer->map)
+      llvm::for_each(global->buffer->map->at, visit);
+  }
+}
+
 /// Names that expressions of the ops depend on, by way of lets, too.
 static llvm::StringSet<> namesUsedBy(const Kernel &kernel, llvm::ArrayRef<const Op *> ops) {
   llvm::StringSet<> used;
   auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
-  auto useAll = [&](const Op &op) {
-    forEachExpr(op, use);
-    for (const Operand *const global : globalOperandsOf(op)) {
-      llvm::for_each(global->buffer->shape, use);
-      if (global->buffer->map)
-        llvm::for_each(global->buffer->map->at, use);
-    }
-  };
+  auto useAll = [&](const Op &op) { forEachExprInText(op, use); };
   for (const Op *op : ops) {
     useAll(*op);
     walk(op->body, useAll);

@@ -188,7 +188,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   line(out, "__device__ __forceinline__ void {}(const Cta &cta) {{", role.name);
   {
     auto scope = out.scope();
-    ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops);
+    ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);
     if (hasOneThread(role))
       line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
     if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
