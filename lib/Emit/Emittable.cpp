@@ -10,7 +10,6 @@
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
-#include "fagen/Spec/Options.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
 #include "fagen/Target/Target.h"
@@ -262,7 +261,6 @@ private:
       for (Measure measure : kMeasuresOfRoles)
         if (!measureOf(kernel, measure))
           refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + nameOf(measure));
-    checkCluster(kernel);
     if (kernel.roles.size() == 2)
       if (const Op *op = findBeyondOneThread(kernel.roles.front()))
         refuse(op->location, opInfo(op->kind).name + " in role " + kernel.roles.front().name +
@@ -292,15 +290,6 @@ private:
       refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
                               kernel.backend +
                               (isAsynchronous ? " are issued by mma_issue" : " are complete after mma"));
-  }
-
-  /// The text names the constant that asked for clusters.
-  void checkCluster(const Kernel &kernel) {
-    const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
-    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.cluster;
-    if (kernel.grid.hasClusters() && !isNamed)
-      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.cluster) +
-                                  " and no constant " + name + " = " + Twine(kernel.grid.cluster));
   }
 
   /// The loops over key tiles, of one tile of query rows or of each, become functions.

@@ -509,14 +509,12 @@ void ProgramOpEmitter::emitRole() {
     return;
   llvm::StringSet<> ofRest = namesUsedBy(kernel, ops.drop_front(anew));
   std::swap(used, ofRest);
-  line(out, "{{ // the tile's place anew: the loop needs the registers");
   {
-    auto scope = out.scope();
+    const Braces scope(out, "}", "{{ // the tile's place anew: the loop needs the registers");
     line(out, "const int {} = {};", tile, tileAt("ptx::recompute(ptx::cta_index())"));
     emitPlace();
     emitBlock(ops.drop_front(anew));
   }
-  line(out, "}}");
   std::swap(used, ofRest);
 }
 
@@ -577,21 +575,17 @@ void ProgramOpEmitter::emitTiles(const Op &op) {
   const std::string carry = loop.carry().str(), turn = loop.variable().str(), first = "ptx::cta_index()";
   const bool isDrawn = kernel.grid.isDrawn, isByTicket = !isDrawn && kernel.grid.order != TileOrder::FirstFirst;
   const std::string counted = isByTicket ? kernel.freshName("ticket") : tile;
-  line(out, "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted, isDrawn ? tileAt(first) : first, turn,
-       carry.empty() ? "" : fmt::format(", {} = 0", carry), tileCount(),
-       isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
-  {
-    auto scope = out.scope();
-    if (isByTicket)
-      line(out, "const int {} = {};", tile, tileAt(counted));
-    emitPlace();
-    emitBodyOf(op);
-    if (!carry.empty())
-      line(out, "{} += {};", carry, expression(loop.step()));
-    if (isDrawn)
-      line(out, "{} = {};", tile, next);
-  }
-  line(out, "}}");
+  const Braces scope(out, "}", "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted,
+                     isDrawn ? tileAt(first) : first, turn, carry.empty() ? "" : fmt::format(", {} = 0", carry),
+                     tileCount(), isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
+  if (isByTicket)
+    line(out, "const int {} = {};", tile, tileAt(counted));
+  emitPlace();
+  emitBodyOf(op);
+  if (!carry.empty())
+    line(out, "{} += {};", carry, expression(loop.step()));
+  if (isDrawn)
+    line(out, "{} = {};", tile, next);
 }
 
 /// One thread draws and hands over, and all others take; what it says is in the order of tiles.

@@ -45,7 +45,6 @@ public:
 
 private:
   bool emitOwn(const ir::Op &op) override;
-  bool countsWarps() const override { return false; }
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   bool isInKvRing(const ir::Buffer &ring) const override { return isOverlain(kernel, ring); }

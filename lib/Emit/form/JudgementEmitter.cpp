@@ -45,9 +45,9 @@ static std::vector<std::pair<std::string, Expr>> namedPlaces(const Kernel &kerne
     });
   };
   std::vector<std::pair<std::string, Expr>> named;
-  for (const char *const wanted : {"at_first_row", "at_last_row"})
+  for (const auto &[isLast, wanted] : {std::pair(false, "at_first_row"), std::pair(true, "at_last_row")})
     for (const Expr &place : places) {
-      if (isOfLastRow(place) != (wanted == llvm::StringRef("at_last_row")))
+      if (isOfLastRow(place) != isLast)
         continue;
       std::string name = kernel.freshName(wanted);
       for (unsigned i = 1; llvm::is_contained(llvm::make_first_range(named), name); ++i)
