@@ -82,7 +82,7 @@ void KernelEmitter::emitTurns(bool isLoading, llvm::function_ref<void()> body) {
     line(out, "tile = {};", areLanes ? "of_first_lane(handed)" : "next");
 }
 
-/// What the thread that loads does behind the first barrier.
+/// What the thread that loads does after the first barrier.
 void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> ops, const std::string &params) {
   const char *const byOne = turns && judgesTiles() ? "if (is_first)\n  " : ""; // others judge, and leave no record
   if (isInstrumented())
@@ -130,9 +130,9 @@ void KernelEmitter::emitLoad() {
   plain.emitBlock({*last});
 }
 
-/// `behind` writes what no op says.
+/// `atEnd` writes what no op says, after the ops.
 void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops,
-                                 llvm::function_ref<void(OpEmitter &)> behind) {
+                                 llvm::function_ref<void(OpEmitter &)> atEnd) {
   line(out, "/// {}", function.summary);
   if (function.isSampled)
     line(out, "template <bool kSampled>");
@@ -153,8 +153,8 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
            "r.next_{0} = own_source<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0);",
            ring->name, typeOfTile(ring->name));
   emitter.emitBlock(ops);
-  if (behind)
-    behind(emitter);
+  if (atEnd)
+    atEnd(emitter);
 }
 
 /// Of a loop that may run often; clocks are read where each step has one text.
@@ -260,7 +260,7 @@ void KernelEmitter::emitEntry() {
     line(out, "r.clock.stop(params);");
 }
 
-/// The launch behind: its one op is the kernel.
+/// The launch that follows: its one op is the kernel.
 void KernelEmitter::emitCombine() {
   const Op &op = *others.combine->roles.front().body.ops.front();
   line(out, "\n/// The second launch: merges the parts of each query row, a row each warp ({}).", op.location.str());

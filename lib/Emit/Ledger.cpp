@@ -135,7 +135,7 @@ private:
     return fmt::format("{} {}{}", count, toString(guard.leftBy).str(), count == 1 ? "" : "s");
   }
 
-  /// What a barrier or wait beside the guards is; nothing for those at guards.
+  /// What a barrier or wait is that stands at no guard; nothing for those at guards.
   std::string objectOf(const Op &op) const {
     if (const auto barrier = dynCast<BarrierOp>(op))
       return "barrier  " + membersOf(barrier->scope());

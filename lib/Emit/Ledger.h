@@ -6,7 +6,7 @@
 
 namespace fagen {
 
-/// A line for each buffer that mbarriers guard, and one for each kind of barrier and wait beside them:
+/// A line for each buffer that mbarriers guard, and one for each kind of other barrier and wait:
 ///
 ///   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 ///   barrier  of each warp: RAW q, WAR k q

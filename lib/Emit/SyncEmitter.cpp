@@ -51,12 +51,12 @@ void OpEmitter::emitArrive(const Op &op) {
   const ArriveOp arrive(op);
   const std::string bar = mbarrier(arrive.bar());
   if (arrive.bytes())
-    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteBehind(op));
+    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteAfter(op));
   const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
   const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
   if (arrive.cluster())
-    return line(out, "arrive_in_cluster{}<{}>({});{}", by, clusterOf(kernel), bar, noteBehind(op));
-  line(out, "arrive{}({});{}", by, bar, noteBehind(op));
+    return line(out, "arrive_in_cluster{}<{}>({});{}", by, clusterOf(kernel), bar, noteAfter(op));
+  line(out, "arrive{}({});{}", by, bar, noteAfter(op));
 }
 
 /// All slots of the ring, of which the op is the first one's.
@@ -80,7 +80,7 @@ static const Role &roleOf(const Kernel &kernel, const Op &op) {
   });
 }
 
-/// In front of the loop over tiles and behind it one group does, by its number among all groups of the CTA.
+/// Before the loop over tiles and after it one group does this, by its number among all groups of the CTA.
 void OpEmitter::emitTurn(const Op &op) {
   std::optional<IndentedStream::Scope> scope;
   std::string row = "cta.group_row";
@@ -93,7 +93,7 @@ void OpEmitter::emitTurn(const Op &op) {
   }
   const std::string groups =
       measureOf(kernel, Measure::Warps) ? "kWarps / 4" : std::to_string(op.integer(Attr::Groups));
-  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteBehind(op));
+  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteAfter(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {
