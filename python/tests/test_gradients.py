@@ -355,6 +355,15 @@ def form_attention(inputs, form, args):
     return _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), *inputs, form)
 
 
+@pytest.mark.parametrize("form, args", [("softcap", {"cap": 2.0}), ("window", {"window": 20})])
+def test_forms_have_no_second_gradient(form, args):
+    q, k, v, grad = drawn("f16", 2, 1, 20, 30, 64)
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    first, *_ = torch.autograd.grad(form_attention(inputs, form, args)[0], inputs, grad, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        torch.autograd.grad(first.float().sum(), inputs)
+
+
 @pytest.mark.parametrize("form, window", [("sink", -1), ("gpt_oss", 20)])
 def test_sinks_have_gradients(calls, form, window):
     q, k, v, grad = drawn("f16", 4, 2, 60, 50, 64)

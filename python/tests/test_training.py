@@ -60,7 +60,7 @@ def test_training():
 
 def test_wrong_runs_are_found():
     run = lambda *losses: train.Run(list(losses), 1.0, [torch.tensor(losses)])  # noqa: E731
-    runs = {"fagen": run(5.0, 3.0), "again": run(5.0, 3.0), "checkpointed": run(5.0), "flash": run(5.0, 3.1), "cudnn": run(5.0, 2.9), "math": run(5.0, 3.0)}
+    runs = {"fagen": run(5.0, 3.0), "again": run(5.0, 3.0), "checkpointed": run(5.0), "flash": run(5.0, 3.1), "cudnn": run(5.0, 2.9), "efficient": run(5.0, 3.0), "math": run(5.0, 3.0)}
     assert not train.judged(runs, 1)[0]
     for name, other, said in (("fagen", run(5.0, 3.5), "away from the mean"), ("again", run(5.0, 3.0001), "two runs"),
                               ("checkpointed", run(5.1), "checkpointing"), ("math", run(5.0, 4.9), "has not fallen")):
