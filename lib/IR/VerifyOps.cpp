@@ -256,9 +256,7 @@ private:
 
   /// One that is there to be read, or one of f32 that ops name, too.
   bool isRead(const Buffer &tensor) const {
-    const bool isOfReals =
-        tensor.type == ElementType::F32 && !tensor.shape.empty() && !tensor.map && !tensor.param.empty();
-    return isOfReals || llvm::is_contained(kernel.readTensors(), &tensor);
+    return isOfReals(tensor) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {
