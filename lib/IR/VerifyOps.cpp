@@ -273,8 +273,7 @@ private:
     const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
                isOfIntegers =
                    kernel.hasOwnParams() && (tensor.type == ElementType::I32 || tensor.type == ElementType::U32);
-    return (isParam && (isOfIntegers || tensor.type == ElementType::F32)) ||
-           llvm::is_contained(kernel.readTensors(), &tensor);
+    return isOfReals(tensor) || (isParam && isOfIntegers) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {
