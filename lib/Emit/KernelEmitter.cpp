@@ -7,6 +7,7 @@
 
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Products.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -115,25 +116,42 @@ void KernelEmitter::emitHead() {
   out << '\n';
 }
 
+/// "2 stages of 64 x 64 f16, swizzle xor"
+static std::string shapeText(const Buffer &buffer) {
+  return fmt::format("{}{} x {} {}, {}{}", buffer.isRing ? fmt::format("{} stages of ", buffer.stages.number()) : "",
+                     buffer.rows.number(), buffer.columns.number(), spellType(buffer.type).str(),
+                     layoutText(buffer.layout).description.str(),
+                     buffer.overlays ? fmt::format(", in the bytes of {} and what follows", buffer.overlays->name)
+                                     : "");
+}
+
+/// Buffers alike, one after the other, have one line.
 void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
+  std::string handedOver, names, shape;
+  const Buffer *first = nullptr;
+  auto flush = [&] {
+    if (first)
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{}", names, *first->offset, first->bytes(),
+           names == first->name ? "" : "each, ", shape);
+    first = nullptr;
+  };
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     if (buffer->space != Space::Shared)
       continue;
     if (isHandedOver(*buffer)) {
-      const bool isNumber = buffer->type == ElementType::U32;
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}", buffer->name, *buffer->offset, buffer->bytes(),
-           isNumber ? "the number of a tile"
-                    : fmt::format("{} mbarrier{}", buffer->stages.number(), buffer->stages == 1 ? "" : "s"));
+      handedOver += " " + buffer->name;
       continue;
     }
-    const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages.number()) : "";
-    const std::string overlay =
-        buffer->overlays ? fmt::format(", in the bytes of {} and what follows", buffer->overlays->name) : "";
-    line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{} x {} {}, {}{}", buffer->name, *buffer->offset, buffer->bytes(),
-         stages, buffer->rows.number(), buffer->columns.number(), spellType(buffer->type).str(),
-         layoutText(buffer->layout).description.str(), overlay);
+    if (first && shapeText(*buffer) == shape) {
+      names += " " + buffer->name;
+      continue;
+    }
+    flush();
+    first = buffer.get(), names = buffer->name, shape = shapeText(*buffer);
   }
-  line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
+  flush();
+  line(out, "//   shared   total           {:>7} B{}{}", kernel.sharedBytes,
+       handedOver.empty() ? "" : ", with what roles hand each other:", handedOver);
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
   for (const Role &role : kernel.roles)
@@ -179,6 +197,9 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/mma_f16.h");
       if (const std::optional<Product> product = asProduct(op); product && widensRight(*product))
         headers.insert("ops/widen.h");
+      const auto convert = dynCast<ConvertOp>(op);
+      if (family.keepsResults && (storesValues(op) || (convert && convert->s().buffer->space == Space::Shared)))
+        headers.insert("ops/elements.h");
       if (op.kind == OpKind::StorePartial)
         headers.insert("ops/merge.h");
       if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)

@@ -306,7 +306,9 @@ void OpEmitter::emitMma(const Op &op) {
 void OpEmitter::emitConvert(const Op &op) {
   const ConvertOp convert(op);
   const std::string p = operand(convert.p()), s = operand(convert.s());
-  if (isShared(convert.s()))
+  if (isShared(convert.s()) && convert.p().buffer->type == ElementType::F32)
+    line(out, "convert({}, {}, warp_row(){});", p, s, mmaFamily(kernel.backend).isAsynchronous ? "" : ", warp_key()");
+  else if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
     line(out, "convert{}({}, {});", convert.p().buffer->isPaired ? "_paired" : "", p, s);

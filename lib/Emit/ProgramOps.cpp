@@ -326,6 +326,9 @@ bool ProgramOpEmitter::emitKeptRows(const Op &op) {
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Matrix matrix(store.dst());
+  if (storesValues(op))
+    return line(out, "store_values({}, {}, {} + warp_row(), {});", rowsOf(matrix), operand(store.o()),
+                expression(firstRowOf(op)), expression(matrix.rows()));
   if (storesVectors(op)) // the stride is taken by reference: no constant's name by itself
     return line(out, "store_rows<{}>({}, {}{}, {}, {} + warp_row(), {});", vectorBytes(),
                 address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
