@@ -10,8 +10,8 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// How far the map lies behind the begin of the workspace, where BuildPlan.cpp puts it: behind what has a place of its
-/// own there.
+/// The offset of the map in the workspace, as BuildPlan.cpp gives it: the map follows what has a place of its own
+/// there.
 std::string KernelEmitter::placeOfSights() const {
   if (isSplit())
     return "split_bytes<kHeadDimV>(params)";

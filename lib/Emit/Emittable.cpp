@@ -40,7 +40,7 @@ constexpr TensorParam kTensors[] = {{"q", false, false, RunValue::Heads, RunValu
 constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Measure::HeadDimQK, Measure::HeadDimV,
                                        Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
                                        Measure::KeyWarps, Measure::WarpRows, Measure::WarpKeys,  Measure::VectorBytes};
-/// What it names beside them where roles differ.
+/// What it names in addition where roles differ.
 constexpr Measure kMeasuresOfRoles[] = {Measure::LoadRegisters, Measure::MathRegisters};
 
 /// As emulator.h has it: what cannot be checked is not emitted.
@@ -423,7 +423,7 @@ private:
 
 } // namespace
 
-/// The kernel behind the first whose one op is of that kind.
+/// A kernel after the first, whose one op is of that kind.
 static const Kernel *findLaunch(const Program &program, OpKind kind) {
   for (const std::unique_ptr<Kernel> &kernel : llvm::drop_begin(program.kernels)) {
     const bool isAlone = kernel->roles.size() == 1 && kernel->roles.front().body.ops.size() == 1;

@@ -45,7 +45,7 @@ void emitTileTypes(IndentedStream &out, llvm::ArrayRef<const ir::Buffer *> share
 /// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
 std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
 
-/// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
+/// The first op of a role that loads which its first thread cannot do: one after two barriers of all of them, or of
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);
 
@@ -139,7 +139,7 @@ private:
     bool isSampled = false;
   };
   void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
-                    llvm::function_ref<void(OpEmitter &)> behind = {});
+                    llvm::function_ref<void(OpEmitter &)> atEnd = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
   /// The step, where what is rare of it stands outside of the loop.
   std::optional<StepApart> stepApart(ir::LoopOp<const ir::Op> loop) const;

@@ -112,7 +112,7 @@ struct LoadParts {
 
 } // namespace
 
-/// What the thread that loads does behind the first barrier.
+/// What the thread that loads does after the first barrier.
 void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> ops, const std::string &params) {
   const char *const byOne = turns && judgesTiles() ? "if (is_first)\n  " : ""; // others judge, and leave no record
   if (isInstrumented())
@@ -175,9 +175,9 @@ void KernelEmitter::emitFirstSources() {
          ring->name, typeOfTile(ring->name));
 }
 
-/// `behind` writes what no op says.
+/// `atEnd` writes what no op says, after the ops.
 void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops,
-                                 llvm::function_ref<void(OpEmitter &)> behind) {
+                                 llvm::function_ref<void(OpEmitter &)> atEnd) {
   line(out, "/// {}", function.summary);
   if (function.isSampled)
     line(out, "template <bool kSampled>");
@@ -197,8 +197,8 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
     if (function.part == Part::Prologue)
       emitFirstSources();
     emitter.emitBlock(ops);
-    if (behind)
-      behind(emitter);
+    if (atEnd)
+      atEnd(emitter);
   }
   line(out, "}}\n");
 }
@@ -309,7 +309,7 @@ void KernelEmitter::emitEntryOfOneTile() {
     line(out, "r.clock.stop(params);");
 }
 
-/// The launch behind: its one op is the kernel.
+/// The launch that follows: its one op is the kernel.
 void KernelEmitter::emitCombine() {
   const Op &op = *others.combine->roles.front().body.ops.front();
   line(out, "\n/// The second launch: merges the parts of each query row, a row each warp ({}).", op.location.str());

@@ -151,7 +151,7 @@ bool KernelEmitter::mapsNamePlaces() const {
   return found;
 }
 
-/// What the caller gives beside attention's parameters.
+/// What the caller gives in addition to attention's parameters.
 void KernelEmitter::emitFormParams() {
   if (!isFormed())
     return;
@@ -163,7 +163,7 @@ void KernelEmitter::emitFormParams() {
   line(out, "}};\n");
 }
 
-/// Beside the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
+/// In addition to the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
 std::vector<KernelEmitter::Member> KernelEmitter::membersOfCta() const {
   std::vector<Member> members;
   auto addPlace = [&](const char *name, const char *note) {
@@ -355,14 +355,14 @@ void KernelEmitter::emitRegisters() {
   line(out, "}};\n");
 }
 
-/// Which lies in front of the workspace.
+/// The workspace begins with it.
 bool KernelEmitter::hasCounter() const {
   return llvm::any_of(kernel.buffers, [](const std::unique_ptr<Buffer> &buffer) {
     return buffer->space == Space::Global && buffer->type == ElementType::U32;
   });
 }
 
-/// Records of all warps of a CTA, behind the counter that its tiles come from.
+/// The records of all warps of a CTA. They follow the counter that its tiles come from.
 std::string KernelEmitter::clockArguments() const {
   return fmt::format("{}, {}{}", load ? "kThreads / 32" : "kWarps", instrument == Instrument::Trace,
                      hasCounter() ? ", kRecordAlignment" : "");

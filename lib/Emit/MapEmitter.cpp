@@ -137,8 +137,8 @@ void OpEmitter::emitSeenKeys(const Op &op, const ConditionByRuns &visible, const
   line(out, "}});");
 }
 
-/// The mask of the scores that are waited for, behind maps of these alone; null where there is none.
-static const Op *maskBehindWait(llvm::ArrayRef<const Op *> ops) {
+/// The mask of the scores that are waited for, if only maps of these come before it; null where there is none.
+static const Op *maskAfterWait(llvm::ArrayRef<const Op *> ops) {
   if (ops.front()->kind != OpKind::MmaWait)
     return nullptr;
   for (const Op *op : ops.drop_front())
@@ -147,9 +147,9 @@ static const Op *maskBehindWait(llvm::ArrayRef<const Op *> ops) {
   return nullptr;
 }
 
-/// Elements of a mask behind a wait for products are read in front of that.
+/// A mask that follows a wait for products has its elements read before the wait.
 void OpEmitter::readAhead(llvm::ArrayRef<const Op *> ops) {
-  const Op *const mask = maskBehindWait(ops);
+  const Op *const mask = maskAfterWait(ops);
   const std::optional<ConditionByRuns> byRuns = mask ? maskByRuns(kernel, asMask(*mask)->predicate()) : std::nullopt;
   if (!byRuns)
     return;
@@ -248,7 +248,7 @@ std::string OpEmitter::element(const Op &op, const Expr &value) const {
 
 namespace {
 
-/// What ops/map.h calls a thread's first key, and how far the element's lies behind it.
+/// What ops/map.h calls a thread's first key, and the distance from there to the element's.
 constexpr llvm::StringLiteral kFirst = "first", kAlong = "along";
 
 /// By how much the integer grows from key to key; nothing where that is not one number.

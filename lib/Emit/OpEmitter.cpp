@@ -217,14 +217,14 @@ std::string OpEmitter::heading(const Op &op) const {
   }
 }
 
-/// Short calls of which a step has many: what they are for stands behind them.
-static bool hasNoteBehind(const Op &op) {
+/// Short calls, of which a step has many: a comment at the end of the line says what each is for.
+static bool hasNoteAfter(const Op &op) {
   return op.kind == OpKind::Arrive || op.kind == OpKind::Wait || op.kind == OpKind::AwaitTurn ||
          op.kind == OpKind::PassTurn;
 }
 
 void OpEmitter::comment(const Op &op) {
-  if (hasNoteBehind(op))
+  if (hasNoteAfter(op))
     return;
   std::string text = heading(op);
   if (!text.empty() && op.location.isKnown())

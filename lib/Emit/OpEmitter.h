@@ -68,8 +68,8 @@ inline std::string aboutOf(ir::LoopOp<const ir::Op> loop) {
 std::string loopHead(ir::LoopOp<const ir::Op> loop, bool runsAtMostOnce,
                      llvm::function_ref<std::string(const ir::Expr &)> spell);
 
-/// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
-inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
+/// " // why": the end of the line of a short call, of which a step has many; empty where the op has no note.
+inline std::string noteAfter(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
 
 /// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
 std::string headingOfMap(const ir::Op &op);

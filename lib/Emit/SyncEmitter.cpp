@@ -48,13 +48,13 @@ void OpEmitter::emitArrive(const Op &op) {
   const ArriveOp arrive(op);
   const std::string bar = mbarrier(arrive.bar());
   if (arrive.bytes())
-    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteBehind(op));
+    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteAfter(op));
   const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
   const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
   if (arrive.cluster())
     return line(out, "arrive_in_cluster{}<{}>({});{}", by,
-                countsWarps() ? "kCluster" : std::to_string(kernel.grid.cluster), bar, noteBehind(op));
-  line(out, "arrive{}({});{}", by, bar, noteBehind(op));
+                countsWarps() ? "kCluster" : std::to_string(kernel.grid.cluster), bar, noteAfter(op));
+  line(out, "arrive{}({});{}", by, bar, noteAfter(op));
 }
 
 /// All slots of the ring, of which the op is the first one's.
@@ -70,7 +70,7 @@ void OpEmitter::emitSync(const Op &op) {
                 arrivalsAt(*init));
   }
   if (const auto wait = dynCast<WaitOp>(op))
-    return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteBehind(op));
+    return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteAfter(op));
   if (op.kind == OpKind::Arrive)
     return emitArrive(op);
   if (op.kind == OpKind::Fence)
@@ -88,7 +88,7 @@ static const Role &roleOf(const Kernel &kernel, const Op &op) {
   });
 }
 
-/// In front of the loop over tiles and behind it one group does, by its number among all groups of the CTA.
+/// Before the loop over tiles and after it one group does this, by its number among all groups of the CTA.
 void OpEmitter::emitTurn(const Op &op) {
   std::optional<IndentedStream::Scope> scope;
   std::string row = "cta.group_row";
@@ -100,7 +100,7 @@ void OpEmitter::emitTurn(const Op &op) {
     row = fmt::format("{} * kGroupRows", group);
   }
   const std::string groups = countsWarps() ? "kWarps / 4" : std::to_string(op.integer(Attr::Groups));
-  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteBehind(op));
+  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteAfter(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {

@@ -268,13 +268,12 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
-  /// One that is there to be read, or a parameter of f32, in programs of integers, too, that ops name as well.
+  /// One that is there to be read, or a parameter of words, which ops may name as well.
   bool isRead(const Buffer &tensor) const {
     const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
-               isOfIntegers =
-                   kernel.hasOwnParams() && (tensor.type == ElementType::I32 || tensor.type == ElementType::U32);
-    return (isParam && (isOfIntegers || tensor.type == ElementType::F32)) ||
-           llvm::is_contained(kernel.readTensors(), &tensor);
+               isOfWords = tensor.type == ElementType::F32 || tensor.type == ElementType::I32 ||
+                           tensor.type == ElementType::U32;
+    return (isParam && isOfWords) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {

@@ -6,7 +6,7 @@
 //
 //   shared   q             0   16384 B  64 x 128 f16, swizzle xor
 //   shared   k v       16384   65536 B  each, 2 stages of 128 x 128 f16, swizzle xor
-//   shared   total            148096 B, with what roles hand each other: q_full k_full v_full k_empty v_empty
+//   shared   total            148096 B, handed over: q_full k_full v_full k_empty v_empty
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 7
 //   buffer   q         filled by bulk copies of load (q_full): RAW

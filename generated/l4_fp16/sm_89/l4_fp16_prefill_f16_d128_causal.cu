@@ -9,7 +9,7 @@
 //   shared   total             81920 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  2  cta barrier    RAW q k v, WAR k v
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>

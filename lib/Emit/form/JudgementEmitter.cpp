@@ -93,9 +93,9 @@ void KernelEmitter::emitJudgement(const Let &let) {
   line(out, "const SeenTiles {} = judge_tiles({}, {}{}, kTileKeys,", let.name, letValue(judged.first),
        turns ? "turn < 0 ? 0 : " : "", letValue(judged.tiles));
   auto scope = out.scope();
-  for (const auto &[condition, behind] : {std::pair(judged.seen, ","), std::pair(judged.whole, ");")}) {
+  for (const auto &[condition, end] : {std::pair(judged.seen, ","), std::pair(judged.whole, ");")}) {
     auto parameter = [&](const std::string &name) { return condition.uses(name) ? "int " + name : std::string("int"); };
     line(out, "[&]({}, {}) {{ return {}; }}{}", parameter(judged.low), parameter(judged.high),
-         letValue(places.named(condition)), behind);
+         letValue(places.named(condition)), end);
   }
 }
