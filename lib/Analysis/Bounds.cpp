@@ -60,7 +60,9 @@ public:
       const std::string name = "let " + nameOf(let);
       if (let.source)
         checkElement(*let.source->buffer, let.source->at, name);
-      else if (let.value && !isReal(kernel, let.name))
+      else if (let.value && isReal(kernel, let.name))
+        checkElements(let.value, name);
+      else if (let.value)
         checkValue(let.value, name);
     }
     if (found.empty()) // else what is made of them is wrong, too

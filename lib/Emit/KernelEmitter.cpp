@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -93,15 +94,10 @@ ElementType KernelEmitter::elementType() const { return buffersIn(Space::Global)
 /// The rings that are filled by running copies.
 std::vector<const Buffer *> KernelEmitter::runningRings() const {
   llvm::SetVector<const Buffer *> found;
-  auto visit = [&](const Op &op) {
-    if (op.kind == OpKind::CopyIssue && CopyIssueOp(op).running())
-      found.insert(CopyIssueOp(op).dst().buffer);
-  };
-  for (const std::unique_ptr<Op> &op : math.body.ops) {
-    visit(*op);
-    for (const std::unique_ptr<Op> &inner : op->body.ops)
-      visit(*inner);
-  }
+  forEach<CopyIssueOp>(math.body, [&](CopyIssueOp<const Op> copy) {
+    if (copy.running())
+      found.insert(copy.dst().buffer);
+  });
   return {found.begin(), found.end()};
 }
 
@@ -182,6 +178,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
   headers.insert(family.headers.begin(), family.headers.end());
   if (family.keepsResults)
     headers.insert({"ops/softmax.h", "ops/store.h"});
+  if (awaitsLaunches(kernel))
+    headers.insert("ptx/launches.h");
   auto look = [&](const Expr &expr) {
     if (callsFunctions(expr))
       headers.insert("ops/functions.h");
@@ -238,8 +236,6 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/classify.h");
   if (const auto mask = findMask(math.body); mask && maskByRuns(kernel, mask->predicate()))
     headers.insert("ops/mask_runs.h");
-  if (awaitsLaunches(kernel))
-    headers.insert("ptx/launches.h");
   if (kernel.packsHeads())
     headers.insert("tile/rows.h");
   fagen::emitIncludes(out, headers);
@@ -259,22 +255,25 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-/// Whether the text has the word.
-static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
-  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
-  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
-    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
-      return true;
-  return false;
+static void addWords(llvm::StringRef text, llvm::StringSet<> &words) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
+    const llvm::StringRef word = text.take_while(isPart);
+    words.insert(word);
+    text = text.drop_front(word.size());
+  }
 }
 
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
+  llvm::StringSet<> words;
+  addWords(text, words);
   for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (hasWord(text, constant.name) ||
-        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
+    if (words.contains(constant.name)) {
       found.insert(found.begin(), &constant);
+      addWords(constant.origin, words);
+    }
   return found;
 }
 
@@ -298,8 +297,8 @@ void fagen::insertConstants(KernelText &text, const Kernel &kernel, size_t begin
   aligned.flush();
   const auto before = llvm::count(llvm::StringRef(text.source).take_front(begin), '\n');
   text.source.insert(begin, constants);
-  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps, &text.classifierOps})
-    for (OpPlan &op : *ops)
+  for (auto &[launch, ops] : text.ops)
+    for (OpPlan &op : ops)
       if (op.line > before)
         op.line += unsigned(llvm::count(constants, '\n'));
 }

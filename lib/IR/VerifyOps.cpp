@@ -271,9 +271,8 @@ private:
   /// One that is there to be read, or a parameter of words, which ops may name as well.
   bool isRead(const Buffer &tensor) const {
     const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
-               isOfWords = tensor.type == ElementType::F32 || tensor.type == ElementType::I32 ||
-                           tensor.type == ElementType::U32;
-    return (isParam && isOfWords) || llvm::is_contained(kernel.readTensors(), &tensor);
+               isOfIntegers = tensor.type == ElementType::I32 || tensor.type == ElementType::U32;
+    return isOfReals(tensor) || (isParam && isOfIntegers) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {

@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _fp8, _lengths, _paged, _ragged, _stats, errors
+from . import _arguments, _by_torch, _entries, _forms, _fp8, _lengths, _paged, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -225,6 +225,11 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
         raise errors.Error(f"{function}: cu_seqlens_q is empty; it has the sequences' starts and the end of the last")
     used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
                       for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
+    if front.checks_now(q):
+        for name, starts, used, total in (("q", starts_q, used_q, q.shape[0]), ("k", starts_k, used_k, k.shape[0])):
+            _entries.check_offsets(function, f"cu_seqlens_{name}", starts, total)
+            if used is not None:
+                _entries.check_lengths(function, f"seqused_{name}", used, starts.diff().tolist(), "the sequence")
     _check_window(function, window)
     left, right = _bounds(causal, window)
     is_plain = left >= _lengths.MOST and right in (0, _lengths.MOST) and options.get("alibi_slopes") is None and not options.get("softcap") and not options.get("dropout")
@@ -271,6 +276,11 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     place = _cache_of(function, q, k_cache, batch_idx, table)
     size = place.capacity
     count = 0 if k is None else k.shape[1]
+    if front.checks_now(q) and cache_seqlens is not None:
+        held = _lengths_of(function, cache_seqlens, q)
+        _entries.check_lengths(function, "cache_seqlens", held, size - count, "the cache, less new keys,")
+        if table is not None:
+            _entries.check_table(function, "the page table", place.table, held + count, place.rows, place.blocks)
     if k is not None:
         if cache_seqlens is None:
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")

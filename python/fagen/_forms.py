@@ -138,7 +138,7 @@ def together(function, form, args, named):
     return {name: number(value) for name, value in {**named, **(args or {})}.items()}
 
 
-_OPTIONS = {"causal", "scale", "layout", "return_lse", "form", "form_args", "fallback", "kernels", "out"}
+_OPTIONS = {"causal", "scale", "layout", "return_lse", "form", "form_args", "fallback", "kernels", "out", "invariant"}
 _NAMES_OF_OTHERS = {"is_causal": "causal", "softmax_scale": "scale", "sm_scale": "scale", "attn_mask": 'form="visible" or form="bias"',
                     "mask": 'form="visible"', "attn_bias": 'form="bias"', "window_size": 'form="window" or form="local"',
                     "sliding_window": 'form="window"', "alibi_slopes": 'form="alibi"', "logits_soft_cap": 'form="softcap"',

@@ -7,7 +7,6 @@
 //   shared   q             0    8192 B  64 x 64 f16, swizzle xor, in the bytes of k and what follows
 //   shared   k v           0   32768 B  each, 2 stages of 128 x 64 f16, swizzle xor
 //   shared   total             65536 B
-//   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue

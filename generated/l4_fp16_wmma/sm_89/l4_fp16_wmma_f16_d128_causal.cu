@@ -10,7 +10,6 @@
 //   shared   p         45056    5120 B  64 x 32 f16, padded rows
 //   shared   pv        50176   34816 B  64 x 128 float, padded rows
 //   shared   total             84992 B
-//   role     all      warps 0 to 3
 //   site  1  7  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  8  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue
 //   site  3  9  copy_wait 0    RAW v: copy_issue -> mma pv

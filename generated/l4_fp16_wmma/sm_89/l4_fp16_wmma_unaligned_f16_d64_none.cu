@@ -9,7 +9,6 @@
 //   shared   s         18432   18432 B  64 x 64 float, padded rows
 //   shared   p         36864    9216 B  64 x 64 f16, padded rows
 //   shared   total             46080 B
-//   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    WAR q/k: load_fragment -> copy_issue
 //   site  3  7  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
