@@ -151,12 +151,15 @@ void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
   }
   flush();
   line(out, "//   shared   total           {:>7} B{}{}", kernel.sharedBytes,
-       handedOver.empty() ? "" : ", with what roles hand each other:", handedOver);
+       handedOver.empty() ? "" : ", handed over:", handedOver);
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
+  std::vector<std::string> roles;
   for (const Role &role : kernel.roles)
-    line(out, "//   role     {:<8} warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
-         role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers));
+    roles.push_back(fmt::format("{} to {} {}{}", role.firstWarp, role.firstWarp + role.warps - 1, role.name,
+                                role.registers == 0 ? "" : fmt::format(", {} registers", role.registers)));
+  if (roles.size() > 1) // one has all warps
+    line(out, "//   warps    {}", llvm::join(roles, "; "));
   for (const std::string &text : ledgerOf(kernel))
     line(out, "//   {}", text);
 }

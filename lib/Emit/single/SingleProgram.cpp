@@ -93,6 +93,10 @@ std::string SingleProgramEmitter::expression(const Array &terms) const {
   return stack.back();
 }
 
+static const ElementFacts &factsOf(const Object &buffer) {
+  return *llvm::find_if(kElements, [&](const ElementFacts &one) { return one.name == *buffer.getString("type"); });
+}
+
 std::string SingleProgramEmitter::memberOf(const Object &buffer) const {
   if (isInWorkspace(buffer))
     return "";
@@ -100,7 +104,8 @@ std::string SingleProgramEmitter::memberOf(const Object &buffer) const {
   std::string text =
       fmt::format("  {}void *{}; /* {}{}, at a multiple of {} bytes{} */\n", is(buffer, "written") ? "" : "const ",
                   called, textOf(buffer, "declared"), is(buffer, "written") ? ", written" : "",
-                  buffer.getInteger("alignment").value_or(1), is(buffer, "zeroed") ? "; zeros before each launch" : "");
+                  std::max<int64_t>(buffer.getInteger("alignment").value_or(1), factsOf(buffer).bytes),
+                  is(buffer, "zeroed") ? "; zeros before each launch" : "");
   if (const size_t rank = buffer.getArray("shape")->size(); is(buffer, "strided") && rank > 1)
     text += fmt::format("  int64_t {}_stride[{}]; /* elements from one to the next along each dimension but the last; "
                         "all 0: dense */\n",
@@ -128,8 +133,8 @@ std::string SingleProgramEmitter::header() const {
 
 /// An initializer of the source's Tensor.
 std::string SingleProgramEmitter::tensor(const Object &buffer) const {
-  const std::string called = textOf(buffer, "name"), type = textOf(buffer, "type");
-  const ElementFacts &facts = *llvm::find_if(kElements, [&](const ElementFacts &one) { return one.name == type; });
+  const std::string called = textOf(buffer, "name");
+  const ElementFacts &facts = factsOf(buffer);
   const Array &shape = *buffer.getArray("shape");
   std::string extents;
   for (const Value &extent : shape)
