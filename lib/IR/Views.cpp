@@ -169,6 +169,8 @@ bool fagen::ir::copiesWholeRows(const Op &copy) {
          matrix.columns() == copy.operands.front().buffer->columns.expr();
 }
 
+bool fagen::ir::storesValues(const Op &op) { return op.kind == OpKind::Store && op.operands[1].buffer->columns == 1; }
+
 bool fagen::ir::storesVectors(const Op &store) {
   const Matrix matrix = matrixOf(store);
   const Buffer &source = *store.operands[1].buffer;

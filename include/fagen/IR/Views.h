@@ -43,6 +43,9 @@ bool isOfReals(const Buffer &tensor);
 /// `expr` minus the variable, where the rest does not depend on it; null elsewhere.
 Expr restBeside(const Expr &expr, llvm::StringRef variable);
 
+/// Whether the op stores a value for each row, as sums of rows are.
+bool storesValues(const Op &op);
+
 /// A matrix of which any rectangle is a box of its tensor, or is made of boxes of pages.
 struct BoxMap {
   unsigned rowDimension = 0;
