@@ -26,6 +26,19 @@ def _check_window(function, window):
         raise errors.ArgumentError(f"{function}: window_size is {window!r}; it is (left, right), two integers, -1 where a side is open")
 
 
+def _check_scores(function, q, softcap, alibi_slopes):
+    """Error for a cap that caps nothing, and for slopes that are not one a head."""
+    is_number = isinstance(softcap, (numbers.Real, torch.SymFloat))
+    if softcap is not None and not (is_number and 0 <= softcap < float("inf")):
+        raise errors.ArgumentError(f"{function}: softcap is {softcap!r}; it is a positive number, or 0.0 for none")
+    if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
+        raise errors.ArgumentError(f"{function}: alibi_slopes is {_arguments.words(alibi_slopes)}; it is a torch.Tensor")
+    shape = None if alibi_slopes is None else tuple(alibi_slopes.shape)
+    if shape is not None and q.dim() == 4 and shape not in ((q.shape[2],), (q.shape[0], q.shape[2])):
+        raise errors.ArgumentError(f"{function}: alibi_slopes has the shape {shape}; it has a slope for each head of q, "
+                                   f"{(q.shape[2],)} or {(q.shape[0], q.shape[2])}")
+
+
 def normalize(causal, window, seq_q, seq_kv):
     """(causal, window) of the same mask, where a window that binds nothing is (-1, -1) and (-1, 0) is causal."""
     left, right = (-1 if side is None else int(side) for side in window)
@@ -136,6 +149,8 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
     scale = None if scale is None else _arguments.scale_of(function, scale)
     is_causal = causal
     _check_window(function, window)
+    if softcap or alibi_slopes is not None:
+        _check_scores(function, q, softcap, alibi_slopes)
     if window != (-1, -1):
         is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     if not dropout and window == (-1, -1) and not softcap and alibi_slopes is None:

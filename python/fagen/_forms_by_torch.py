@@ -254,8 +254,11 @@ class _WithGradientOfScores(torch.autograd.Function):
         attention, bshd = ctx.attention, ctx.attention.bshd
         scores = _forms.scores_of(ctx.form, {**attention.args, **dict(zip(ctx.names, tensors))})
         if _gradients.has_program(q, k, v, bshd, scores):
-            found = _gradients.backward(grad, q, k, v, o, lse, attention.scale, None, bshd, grad_lse=grad_lse, scores=scores)
-            of_tensors = [_gradients.of_sinks(grad, o, lse, t, bshd, grad_lse) if name == "sinks" else None for name, t in zip(ctx.names, tensors)]
+            wants_slopes = any(name == "slope" and wanted for name, wanted in zip(ctx.names, ctx.needs_input_grad[7:]))
+            of_slopes = torch.zeros_like(scores.slopes, dtype=torch.float64) if wants_slopes else None
+            found = _gradients.backward(grad, q, k, v, o, lse, attention.scale, None, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes)
+            of_tensors = [_gradients.of_sinks(grad, o, lse, t, bshd, grad_lse) if name == "sinks" else
+                          of_slopes.to(t.dtype) if name == "slope" and wants_slopes else None for name, t in zip(ctx.names, tensors)]
             return None, None, None, None, *found, *of_tensors
         window = _forms.window_of(ctx.form, attention.args)
         if grad_lse is not None or window is None:

@@ -66,7 +66,7 @@ def has_program(q, k, v, bshd, scores=None):
     slopes and intervals of keys on one of 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
-    if scores is not None and scores.slopes is not None and (scores.slopes.dim() != 1 or scores.slopes.requires_grad):
+    if scores is not None and scores.slopes is not None and scores.slopes.dim() != 1:
         return False
     text = _text_for(q.device)
     if text is None or q.dtype not in _TYPES or max(q.shape[-1], v.shape[-1]) > max(_head_dims(scores, text), default=0):
@@ -107,17 +107,17 @@ def _pieces(batch, kv_heads, group, scratch):
     return min(batch, max(1, most // group // heads)), heads, group
 
 
-def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, scores=None):
+def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, scores=None, of_slopes=None):
     """Gradients of q, k and v, laid out as these are, from those of O and of LSE (None: of no effect).
 
     lse, grad_lse: float32 [batch, heads, rows], natural logarithms. scores: which keys a row sees, and what becomes of scores, in place of
-    `causal`. LSE is of scores as they are then, a sink among them.
+    `causal`. LSE is of scores as they are then, a sink among them. of_slopes: float64 [heads], to which the gradient of its slopes is added.
     """
     scores = scores or Scores(right=0 if causal else -1)
     width = min(d for d in _head_dims(scores, _text_for(q.device)) if d >= max(q.shape[-1], v.shape[-1]))
     if width != q.shape[-1] or width != v.shape[-1]:  # zeros after the columns add nothing
         padded = (torch.nn.functional.pad(t, (0, width - t.shape[-1])) for t in (grad.to(q.dtype), q, k, v, o))
-        found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores)
+        found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes)
         return tuple(t[..., :like.shape[-1]] for t, like in zip(found, (q, k, v)))
     results = [_like(t) for t in (q, k, v)]
     given = [_heads_first(t, bshd) for t in (grad.to(q.dtype), q, k, v, o)]
@@ -127,7 +127,7 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     if scores.keys is not None:
         scores = scores._replace(keys=_intervals(*scores.keys, q.shape[0], rows, keys, q.device))
     if _scratch_of_head(rows, keys) <= _MOST_SCRATCH:
-        _backward_of_block(*given, of_rows, scale, scores, *into)
+        _backward_of_block(*given, of_rows, scale, scores, *into, of_slopes)
         return tuple(results)
     sums = [torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in into]
     for its_rows, its_keys, moved, seen in _blocks(rows, keys, scores):
@@ -136,7 +136,7 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
         its_lse, *its_grad = (t[:, :, its_rows] for t in of_rows)
         if moved and scores.slopes is not None:
             its_lse = its_lse + scores.slopes.float()[:, None] * moved
-        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts)
+        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts, of_slopes, moved)
         for total, one, part in zip(sums, (its_rows, its_keys, its_keys), parts):
             total[:, :, one] += part
     for result, total in zip(into, sums):
@@ -227,8 +227,19 @@ def _program_of(q, k, scores):
     return _program(text, _TYPES[q.dtype], q.shape[-1], name), by_batch, by_head, numbers
 
 
-def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
-    """Into dq, dk and dv. All are [batch, heads, rows, columns]. of_rows: LSE, and its gradient if there is one."""
+def _add_of_slopes(ds, rows, moved, of_slopes):
+    """The gradient of slopes: the sum of dS times the way from a row's place to the key, from sums over rows and over keys. ds: dS^T, [batch,
+    heads of K/V, query heads of each, keys, rows and more, which are 0], 0 where a row does not see a key. moved: as of _blocks()."""
+    keys = ds.shape[-2]
+    key = torch.arange(keys, device=ds.device, dtype=torch.float64)
+    place = torch.arange(rows, device=ds.device, dtype=torch.float64) + (keys - rows + moved)
+    of_keys, of_rows = (ds.sum(dim, dtype=torch.float32).double() for dim in (-1, -2))
+    of_slopes += ((of_keys * key).sum(-1) - (of_rows[..., :rows] * place).sum(-1)).sum(0).flatten()
+
+
+def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_slopes=None, moved=0):
+    """Into dq, dk and dv. All are [batch, heads, rows, columns]. of_rows: LSE, and its gradient if there is one. of_slopes, moved: as of
+    backward() and of _blocks()."""
     grad, q, k, v, o = (_for_boxes(t) for t in (grad, q, k, v, o))
     group = q.shape[1] // k.shape[1]
     batches, heads, part = _pieces(k.shape[0], k.shape[1], group, _scratch_of_head(q.shape[2], k.shape[2]))
@@ -249,8 +260,12 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv):
                 rows = (kv[0], slice(first, first + heads * part))
                 of_k, of_v = (t if parts == 1 else t[p] for t in sums)
                 more = {**{name: t[kv[0]] for name, t in by_batch.items()}, **{name: t[rows[1]] for name, t in by_head.items()}}
+                if of_slopes is not None:  # tiles that no row sees are not written
+                    more["ds"] = q.new_zeros((of_k[kv].shape[0], of_k[kv].shape[1], part, k.shape[2], -(-q.shape[2] // _ROWS) * _ROWS))
                 program(o=o[rows], dout=grad[rows], lse=of_rows[0][rows], dlse=of_rows[-1][rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows],
                         dk=of_k[kv], dv=of_v[kv], **more, **numbers)
+                if of_slopes is not None:
+                    _add_of_slopes(more["ds"], q.shape[2], moved, of_slopes[rows[1]])
     if parts > 1:
         for result, each in zip((dk, dv), sums):
             result.copy_(each.sum(0, dtype=torch.float32))

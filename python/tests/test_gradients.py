@@ -202,6 +202,27 @@ def test_alibi(calls):
     assert [name for name, *_ in calls] == ["backward_bf16_d128_alibi"]
 
 
+@pytest.mark.parametrize("scratch, batch, rows, keys, launches", [(None, 2, 60, 130, 1), (2 * 128 * 128, 1, 200, 300, 9)])
+def test_slopes_have_gradients(calls, monkeypatch, scratch, batch, rows, keys, launches):
+    """From dS as the program leaves it: as near to float64 as rounding P, dS and O costs; in blocks, too; the same bits twice."""
+    if scratch:
+        monkeypatch.setattr(_gradients, "_MOST_SCRATCH", scratch)
+    q, k, v, grad = drawn("f16", 2, 1, rows, keys, 64, batch=batch)
+    slope = torch.tensor([0.05, -0.02], requires_grad=True)
+    inputs = [*(t.detach().requires_grad_() for t in (q, k, v)), slope]
+    found, again = (torch.autograd.grad(form_attention(inputs[:3], "alibi", {"slope": slope})[0], inputs, grad) for _ in range(2))
+    wide = [*(t.detach().double().transpose(1, 2).requires_grad_() for t in (q, k, v)), slope.detach().double().requires_grad_()]
+    way = torch.arange(keys) - torch.arange(rows)[:, None] - (keys - rows)
+    scores = wide[0] @ wide[1].repeat_interleave(2, 1).transpose(-1, -2) * 0.125 + wide[3][:, None, None] * way
+    weights = scores.masked_fill(way > 0, -torch.inf).softmax(-1)
+    weights.retain_grad()
+    wanted = torch.autograd.grad(weights @ wide[2].repeat_interleave(2, 1), (wide[3], weights), grad.double().transpose(1, 2))
+    terms = weights * (wanted[1] - (wanted[1] * weights).sum(-1, keepdim=True)) * way
+    allowed = torch.finfo(q.dtype).eps * terms.square().sum((0, 2, 3)).sqrt()  # of terms that are rounded each for itself
+    assert ((found[3] - wanted[0]).abs() <= allowed).all() and (allowed < 0.05 * wanted[0].abs()).all()
+    assert all(map(torch.equal, found, again)) and len(calls) == 2 * launches
+
+
 @pytest.mark.parametrize("form, args", [("alibi", {"slope": torch.tensor([0.05])}), ("documents", {"first": torch.tensor([[0] * 130 + [130] * 170]).int()})])
 def test_forms_in_blocks(calls, monkeypatch, form, args):
     monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
@@ -332,6 +353,15 @@ def form_attention(inputs, form, args):
     programs = _forms_by_torch.find(_kernels.ready()._directories, form, tuple(args))
     attention = _forms_by_torch.Attention(programs, args, *inputs, 0.125, True)
     return _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), *inputs, form)
+
+
+@pytest.mark.parametrize("form, args", [("softcap", {"cap": 2.0}), ("window", {"window": 20})])
+def test_forms_have_no_second_gradient(form, args):
+    q, k, v, grad = drawn("f16", 2, 1, 20, 30, 64)
+    inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+    first, *_ = torch.autograd.grad(form_attention(inputs, form, args)[0], inputs, grad, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        torch.autograd.grad(first.float().sum(), inputs)
 
 
 @pytest.mark.parametrize("form, window", [("sink", -1), ("gpt_oss", 20)])
