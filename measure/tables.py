@@ -99,7 +99,7 @@ def contest_summary(ratios, asked, measured):
 
 
 def contest_groups(ratios):
-    """The geometric mean of each head dim and mask, and the problem that is furthest behind in each."""
+    """The geometric mean of each head dim and mask, and the slowest problem of each."""
     groups = {}
     for p, ratio in ratios:
         groups.setdefault((p["d"], p["mask"]), []).append((ratio[0], p["s"]))

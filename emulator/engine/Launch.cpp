@@ -1,6 +1,7 @@
 // fagen: a grid's CTAs, side by side on the machine's cores.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Compile.h"
+#include "Cores.h"
 #include "Cta.h"
 
 #include <algorithm>
@@ -120,7 +121,7 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   for (size_t i = 0; i < races.size() && options.races; ++i)
     if (launch.buffers[i].writable)
       races[i] = std::make_unique<GlobalRaces>(launch.buffers[i].begin, launch.buffers[i].bytes);
-  const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned wanted = launch.workers ? launch.workers : usableCores();
   const unsigned workers = std::max(1u, std::min(wanted, launch.grid / launch.cluster));
   AtomicOrder atomics(workers, options.seed);
   Counts counts;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 
 namespace fagen::lab {
@@ -132,9 +133,9 @@ private:
         std::rotate(jobs.begin() + firstOfGroup, jobs.begin() + firstSteady, jobs.end());
     }
     if (jobs.empty())
-      throw UserError(
-          "no case fits a variant: dtype, kv, accum, mask or form, and head_dim of the case must be those of a "
-          "variant, and LSE asks for lse = on");
+      throw UserError(fmt::format("no case fits a variant; they take {}: give a case of these, and ask for LSE only of "
+                                  "a kernel with lse = on",
+                                  describeGroups()));
     std::vector<Job> mine;
     for (size_t i = options.part - 1; i < jobs.size(); i += options.parts)
       mine.push_back(jobs[i]);
@@ -145,6 +146,24 @@ private:
   }
 
   /// A case that names neither mask nor form is of any form where all variants have one.
+  /// What the variants compute, as a case says it; the first few.
+  std::string describeGroups() const {
+    constexpr size_t kMost = 6;
+    std::vector<std::string> known;
+    for (const auto &[key, entry] : groups) {
+      const ProblemGroup &group = entry.first;
+      const bool hasOwnV = group.headDimV != group.headDimQK;
+      known.push_back(fmt::format(
+          "head_dim {}{} dtype={} {}{}{}", group.headDimQK, hasOwnV ? fmt::format(":{}", group.headDimV) : "",
+          nameOf(group.dtype), group.form.empty() ? fmt::format("mask={}", nameOf(group.mask)) : "a form of their own",
+          group.halfAccum ? " accum=f16" : "",
+          group.kv == KvDType::Same ? "" : fmt::format(" kv={}", nameOf(group.kv))));
+    }
+    const size_t more = known.size() - std::min(known.size(), kMost);
+    known.resize(known.size() - more);
+    return fmt::format("{}{}", fmt::join(known, ", "), more ? fmt::format(" and {} more", more) : "");
+  }
+
   bool impliesForm(const Case &c) const {
     return c.form.empty() && c.mask == Mask::None && std::all_of(groups.begin(), groups.end(), [](const auto &group) {
              return !group.second.first.form.empty();

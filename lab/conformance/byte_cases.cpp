@@ -122,7 +122,7 @@ ConformanceCase wholeProduct(const char *name, unsigned k, unsigned step, unsign
       byteCase(fmt::format("wgmma e4m3_{}", name), "wgmma_f32_e4m3", fmt::format("wgmma_e4m3_{}", name));
   c.inputs = fmt::format("whole numbers; N from 8 to {} by {}, K {}", last, step, k);
   c.grid = (last - 8) / step + 1;
-  c.sharedBytes = k * (64 + 256) + 1024;
+  c.sharedBytes = k * (64 + 256) + 2048;
   c.inWords = 1;
   for (unsigned n = 8; n <= last; n += step)
     c.outWords += size_t{kThreads} * n / 2;

@@ -35,7 +35,7 @@ ConformanceCase exactCase(const char *name, const char *type, unsigned k, unsign
                            : fmt::format("whole numbers; N from {} to {} by {}, K {}", first, last, step, k);
   c.grid = (last - first) / step + 1;
   c.threads = kThreads;
-  c.sharedBytes = 2 * k * (kRows + 256) + 1024;
+  c.sharedBytes = 2 * k * (kRows + 256) + 2048;
   c.inWords = c.operands = 1;
   for (unsigned n = first; n <= last; n += step)
     c.outWords += size_t{kThreads} * n / 2;

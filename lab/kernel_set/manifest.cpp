@@ -212,8 +212,8 @@ const std::vector<OpLine> &KernelSet::ops(const fagen_row &row, uint32_t launch)
 static std::vector<fs::path> kernelDirectories(const fs::path &path) {
   std::error_code error;
   if (!fs::is_directory(path, error))
-    throw UserError(
-        fmt::format("{} is not a directory{}{}", path.string(), error ? ": " : "", error ? error.message() : ""));
+    throw UserError(fmt::format("{} is not a directory{}{}; fagen SPEC -o DIR writes kernels to one", path.string(),
+                                error ? ": " : "", error ? error.message() : ""));
   if (fs::exists(path / "manifest.json", error))
     return {path};
   std::vector<fs::path> found;

@@ -101,11 +101,15 @@ __device__ __forceinline__ void product(const ConformanceParams &params, unsigne
   struct Storage {
     alignas(1024) A a;
     alignas(1024) B b;
+    unsigned beyond[256]; // NaN: no product may read it
   };
   const Storage &storage = ptx::shared_storage<Storage>();
   if (kFromShared)
     fill_tile(storage.a, seed, 0);
   fill_tile(storage.b, seed, 1);
+  const unsigned none[1] = {0xffffffff};
+  for (int i = ptx::thread_index(); i < 256; i += kThreads)
+    ptx::st_shared(ptx::shared_address(storage.beyond) + 4 * i, none);
   ptx::fence_proxy_async();
   ptx::cta_barrier();
   float d[kN / 2];

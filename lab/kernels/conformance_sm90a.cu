@@ -262,15 +262,30 @@ enum class Form {
   kRegistersAcross   // A in registers, B across K
 };
 
+constexpr unsigned kNaN = 0xffff; // of either type
+
+/// Columns from `columns` on are NaN: no product may read them.
 template <class Tile>
-__device__ __forceinline__ void fill_tile(const Tile &tile, unsigned seed, int matrix, bool flip) {
+__device__ __forceinline__ void fill_tile(const Tile &tile, unsigned seed, int matrix, bool flip,
+                                          int columns = Tile::kColumns) {
 #pragma unroll 1
   for (int i = ptx::thread_index(); i < Tile::kRows * Tile::kColumns; i += kThreads) {
     const int row = i / Tile::kColumns, column = i % Tile::kColumns;
     const float number = small_number(seed, matrix, flip ? column : row, flip ? row : column);
-    ptx::st_shared_u16(tile.address(row, column), ptx::round_to<typename Tile::Element>(number).bits);
+    ptx::st_shared_u16(tile.address(row, column),
+                       column < columns ? ptx::round_to<typename Tile::Element>(number).bits : kNaN);
   }
 }
+
+/// What stands after a tile in shared memory: NaN, of each type.
+struct Beyond {
+  unsigned words[256];
+  __device__ __forceinline__ void fill() const {
+    const unsigned word[1] = {0xffffffff};
+    for (int i = ptx::thread_index(); i < 256; i += kThreads)
+      ptx::st_shared(ptx::shared_address(words) + 4 * i, word);
+  }
+};
 
 template <ptx::Major kA, ptx::Major kB, int kCount>
 __device__ __forceinline__ void multiply(f16, float (&d)[kCount], ptx::MatrixDescriptor a, ptx::MatrixDescriptor b) {
@@ -310,11 +325,13 @@ __device__ __forceinline__ void product(const ConformanceParams &params, unsigne
   struct Storage {
     alignas(1024) A a;
     alignas(1024) B b;
+    Beyond beyond;
   };
   const Storage &storage = ptx::shared_storage<Storage>();
   if (kFromShared)
     fill_tile(storage.a, seed, 0, kAcross);
-  fill_tile(storage.b, seed, 1, !kAcross); // element (k, n)
+  fill_tile(storage.b, seed, 1, !kAcross, kAcross ? kN : kK); // element (k, n)
+  storage.beyond.fill();
   ptx::fence_proxy_async();
   ptx::cta_barrier();
   float d[kN / 2];

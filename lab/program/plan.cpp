@@ -59,7 +59,8 @@ private:
   }
 
   [[noreturn]] void refuse(const std::string &why) const {
-    throw UserError(fmt::format("{} is not a plan of a program: {}", name, why));
+    throw UserError(fmt::format("{} is not a plan of a program: {}{}", name, why,
+                                name.ends_with(".fa") ? "; a spec's kernels run by fagen-run check DIR" : ""));
   }
 
   PlanJson parsed(const std::string &text) const {

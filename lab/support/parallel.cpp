@@ -1,6 +1,7 @@
 // fagen: a loop spread over the machine's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "parallel.h"
+#include "emulator/engine/Cores.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +14,7 @@ namespace fagen::lab {
 
 void parallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)> &body) {
   int64_t chunks = (count + grain - 1) / grain;
-  auto workers = std::min<int64_t>(std::max(1u, std::thread::hardware_concurrency()), chunks);
+  auto workers = std::min<int64_t>(usableCores(), chunks);
   if (workers <= 1) {
     if (count > 0)
       body(0, count);

@@ -45,6 +45,13 @@ Compiler::Compiler(fs::path spec, std::string target)
 
 std::string Compiler::specHash() const { return hashOf(readText(spec) + target); }
 
+/// What the compiler said of the command line, without its name: the caller says its own.
+static std::string withoutPrefix(const std::string &errors) {
+  constexpr std::string_view kPrefix = "fagen: error: ";
+  const size_t begin = errors.starts_with(kPrefix) ? kPrefix.size() : 0;
+  return errors.substr(begin, errors.find_last_not_of('\n') + 1 - begin);
+}
+
 /// The standard output; empty, and `errors` set, when it failed.
 std::string Compiler::run(const std::vector<std::string> &arguments, double seconds, std::string &errors) const {
   std::vector<std::string> words = {executable};
@@ -65,7 +72,7 @@ void Compiler::compileSpec(const fs::path &directory) const {
     arguments.push_back("--target=" + target);
   std::string errors;
   if (run(arguments, kCompilerSeconds, errors).empty())
-    throw UserError(errors);
+    throw UserError(withoutPrefix(errors));
 }
 
 static std::string gatesWithoutTime(const KernelSet &set) {

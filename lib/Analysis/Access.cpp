@@ -63,8 +63,8 @@ public:
       return map(MapOp(op));
     case OpKind::Reduce: // all lanes read what each has left
       return ReduceOp(op).reach() == ReduceReach::Lanes ? rowsOfRowWarp() : elements();
-    case OpKind::Convert:
-      return elements();
+    case OpKind::Convert: // an accumulator's lanes read each their own
+      return family.keepsResults ? rowsOfRowWarp() : elements();
     case OpKind::StageOutput: // stmatrix: which lane writes what is nobody's business
       return rowsOfFragment();
     case OpKind::StorePartial:

@@ -60,7 +60,9 @@ public:
       const std::string name = "let " + nameOf(let);
       if (let.source)
         checkElement(*let.source->buffer, let.source->at, name);
-      else if (let.value && !isReal(kernel, let.name))
+      else if (let.value && isReal(kernel, let.name))
+        checkElements(let.value, name);
+      else if (let.value)
         checkValue(let.value, name);
     }
     if (found.empty()) // else what is made of them is wrong, too
@@ -90,9 +92,27 @@ private:
 
   /// Real numbers that values take from tensors.
   void checkReals() {
+    const Inequalities::Scope scope(known);
+    if (const auto map = dynCast<MapOp>(*op); map && map->row() && map->key())
+      declarePlaces(*map);
     for (Attr attribute : {Attr::Value, Attr::Test, Attr::Factor, Attr::Exponent})
       if (op->has(attribute))
         checkElements(op->expr(attribute), nameOfOp());
+  }
+
+  /// q and k are places of the tile that warps of the role have.
+  void declarePlaces(MapOp<const Op> map) {
+    const Buffer &dst = *map.dst().buffer;
+    const WarpGrid grid = warpGridOf(kernel, *role);
+    const bool isShared = dst.space == Space::Shared;
+    const auto declare = [&](RunValue place, const Expr &first, int64_t count) {
+      known.declare(ir::nameOf(place), known.isNotNegative(first));
+      known.assumeAtMost(first, variable(ir::nameOf(place)));
+      known.assume(lessThan(variable(ir::nameOf(place)), first + constant(count)));
+    };
+    declare(RunValue::ElementRow, map.row(), int64_t(dst.rows.number()) * (isShared ? 1 : grid.rows));
+    if (isShared || dst.columns != 1 || grid.columns == 1) // else a row's value is of the warp's first key
+      declare(RunValue::ElementKey, map.key(), int64_t(dst.columns.number()) * (isShared ? 1 : grid.columns));
   }
 
   void enter(LoopOp<const Op> loop) {

@@ -58,10 +58,18 @@ bool namesTensor(const Op &op, const Buffer &tensor) {
                       [&](const Operand *global) { return &tensorOf(*global->buffer) == &tensor; });
 }
 
+bool readsElement(const Let &let, const Buffer &buffer) {
+  if (!let.judged)
+    return let.source ? let.source->buffer == &buffer : let.value && let.value.uses(elementOf(buffer).name());
+  const TileJudgement &judged = *let.judged;
+  const llvm::StringRef name = elementOf(buffer).name();
+  return judged.first.uses(name) || judged.tiles.uses(name) || judged.seen.uses(name) || judged.whole.uses(name);
+}
+
 /// Whether no other op of the launch reaches the same elements of the tensor, in whichever tile.
 bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tensor = tensorOf(*globalOf(op));
-  bool meets = llvm::any_of(kernel.lets, [&](const Let &let) { return let.source && let.source->buffer == &tensor; });
+  bool meets = llvm::any_of(kernel.lets, [&](const Let &let) { return readsElement(let, tensor); });
   for (const Role &other : kernel.roles)
     walk(other.body, [&](const Op &each) {
       forEachRead(kernel, each, [&](const Buffer &index) { meets |= &index == &tensor; });
@@ -109,14 +117,6 @@ bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAcce
   };
   return first.op->kind == OpKind::StoreMergedSplit && first.isOwn &&
          nameSameRows(kernel, *first.role, *first.op, *second.op) && placeOf(first.op) < placeOf(second.op);
-}
-
-bool readsElement(const Let &let, const Buffer &buffer) {
-  if (!let.judged)
-    return let.source && let.source->buffer == &buffer;
-  const TileJudgement &judged = *let.judged;
-  const llvm::StringRef name = elementOf(buffer).name();
-  return judged.first.uses(name) || judged.tiles.uses(name) || judged.seen.uses(name) || judged.whole.uses(name);
 }
 
 std::vector<GlobalAccess> accessesOf(const Program &program) {

@@ -44,6 +44,8 @@ std::optional<Shape> model::parseShape(llvm::StringRef text) {
   for (auto [part, value] : llvm::zip(parts, values))
     if (part.getAsInteger(10, value) || value < 1 || value > kLargest)
       return std::nullopt;
+  if (values[1] % values[2] != 0)
+    return std::nullopt;
   return Shape{values[0], values[1], values[2], values[3], values[4], values[5]};
 }
 

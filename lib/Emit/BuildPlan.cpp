@@ -6,6 +6,7 @@
 
 #include "KeyTiles.h"
 #include "OpEmitter.h"
+#include "ProgramParams.h"
 #include "splits/SharedKeys.h"
 #include "splits/SizeProgram.h"
 
@@ -40,9 +41,6 @@ static BufferPlan planBuffer(const Buffer &buffer) {
   return plan;
 }
 
-/// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
-static unsigned requiredAlignment(const Kernel &kernel) { return vectorBytesOf(kernel); }
-
 static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, int64_t(variable)}; }
 
 /// How many CTAs a launch has that is not split.
@@ -54,37 +52,22 @@ static std::vector<SelectOp> countCtas(const Kernel &kernel) {
   return *sizeProgram(kernel, ctas ? ctas : constant(1));
 }
 
-static unsigned panelBytesOf(const Buffer &tile) {
-  return device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
-}
-
-/// The box of a load: a tile with all its panels (device/tile/layout.h), or of `ctas` that share it its panels or rows.
-static MapPlan planLoad(const Buffer &tensor, const Buffer &tile, unsigned ctas) {
-  const unsigned bytes = panelBytesOf(tile), columns = bytes / sizeOf(tile.type), panels = tile.columns / columns;
-  const bool hasPanels = panels > 1 && panels % ctas == 0;
-  return {tensor.param.front(), columns, hasPanels ? tile.rows.number() : tile.rows / ctas, bytes,
-          hasPanels ? panels / ctas : 0};
-}
-
-/// The box of a store: of a panel the rows that a group of four warps has.
-static MapPlan planStore(const Buffer &tensor, const Buffer &tile, unsigned groups) {
-  const unsigned bytes = panelBytesOf(tile);
-  return {tensor.param.front(), bytes / sizeOf(tile.type), tile.rows / groups, bytes, 0};
-}
-
-/// A map for each tensor that bulk copies read or write.
+/// A map for each tensor that bulk copies read or write. CTAs that share a tile have panels of it each, else rows.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   std::vector<MapPlan> maps;
-  auto add = [&maps](const MapPlan &plan) {
-    if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == plan.tensor; }))
-      maps.push_back(plan);
-  };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
-      if (const auto copy = dynCast<CopyIssueOp>(op); copy && isBulkCopy(op))
-        add(planLoad(tensorOf(*copy->src().buffer), *copy->dst().buffer, copy->cluster() ? kernel.grid.cluster : 1));
-      if (const auto store = dynCast<BulkStoreOp>(op))
-        add(planStore(tensorOf(*store->dst().buffer), *store->src().buffer, role.warps / kGroupWarps));
+      if (!isBulkCopy(op) && op.kind != OpKind::BulkStore)
+        return;
+      const char tensor = tensorOf(*globalOf(op)).param.front();
+      BoxShape box = boxOf(kernel, role, op);
+      if (const unsigned panels = op.operands[0].buffer->columns / box.columns, ctas = kernel.grid.cluster;
+          op.isSet(Attr::Cluster) && panels > 1 && panels % ctas == 0)
+        box.rows *= ctas, box.panels = panels / ctas;
+      else if (box.panels == 1)
+        box.panels = 0;
+      if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == tensor; }))
+        maps.push_back({tensor, box.columns, box.rows, box.swizzle, box.panels});
     });
   return maps;
 }
@@ -162,8 +145,8 @@ static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument
   return parts;
 }
 
-static LaunchPlan planLaunch(const Kernel &kernel) {
-  return {kernel.symbol,         kernel.threads, kernel.sharedBytes, /*ops=*/{}, {kernel.grid, kernel.packsHeads()},
+static LaunchPlan planLaunch(const Kernel &kernel, std::vector<OpPlan> ops) {
+  return {kernel.symbol,         kernel.threads, kernel.sharedBytes, std::move(ops), {kernel.grid, kernel.packsHeads()},
           awaitsLaunches(kernel)};
 }
 
@@ -171,16 +154,9 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   const Kernel &kernel = *program.kernels.front();
   VariantPlan plan;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, program.name);
-  plan.alignment = requiredAlignment(kernel);
+  plan.alignment = vectorBytesOf(kernel); // what one access takes
   for (const std::unique_ptr<Kernel> &each : program.kernels)
-    plan.launches.push_back(planLaunch(*each));
-  plan.launches.front().ops = std::move(text.ops);
-  const OtherLaunches others = otherLaunches(program);
-  for (const auto &[each, launch] : llvm::zip(program.kernels, plan.launches))
-    if (each.get() == others.combine)
-      launch.ops = std::move(text.combineOps);
-    else if (each.get() == others.classifier)
-      launch.ops = std::move(text.classifierOps);
+    plan.launches.push_back(planLaunch(*each, std::move(text.ops[each.get()])));
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Shared || (buffer->space == Space::Fragment && text.registers.contains(buffer.get())))
       plan.buffers.push_back(planBuffer(*buffer));

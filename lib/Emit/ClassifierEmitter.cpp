@@ -10,8 +10,8 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// How far the map lies behind the begin of the workspace, where BuildPlan.cpp puts it: behind what has a place of its
-/// own there.
+/// The offset of the map in the workspace, as BuildPlan.cpp gives it: the map follows what has a place of its own
+/// there.
 std::string KernelEmitter::placeOfSights() const {
   if (isSplit())
     return "split_bytes<kHeadDimV>(params)";
@@ -77,12 +77,10 @@ std::string KernelEmitter::mapOf(const Buffer &sights) const {
 void KernelEmitter::emitClassifier() {
   KernelText classifier =
       KernelEmitter(*others.classifier, Instrument::None, {}).runClassifier(kernel.packsHeads(), placeOfSights());
-  const unsigned before = out.getLine() - 1;
+  std::vector<OpPlan> &ops = text.ops[others.classifier] = std::move(classifier.ops[others.classifier]);
+  for (OpPlan &op : ops)
+    op.line += out.getLine() - 1;
   out << classifier.source;
-  for (OpPlan &op : classifier.ops) {
-    op.line += before;
-    text.classifierOps.push_back(std::move(op));
-  }
 }
 
 /// A CTA of the kernel itself keeps all; a launch that classifies takes those that its test and its lets name.
@@ -111,39 +109,30 @@ KernelText KernelEmitter::runClassifier(bool packsHeads, const std::string &plac
   const Op &op = *math.body.ops.front();
   const ClassifyTilesOp classify(op);
   line(out, "\n/// Launched before: what each tile of query rows sees of each key tile ({}).", op.location.str());
-  line(out,
-       "extern \"C\" __global__ void __launch_bounds__(32 * kClassifyWarps, kClassifyCtas) {}(const __grid_constant__ "
-       "{}) {{",
-       kernel.symbol, isFormed() ? "FormedParams<FormParams> all" : "AttentionParams params");
   {
-    auto scope = out.scope();
+    const Braces scope(
+        out, "}",
+        "extern \"C\" __global__ void __launch_bounds__(32 * kClassifyWarps, kClassifyCtas) {}(const __grid_constant__ "
+        "{}) {{",
+        kernel.symbol, isFormed() ? "FormedParams<FormParams> all" : "AttentionParams params");
     if (isFormed())
       line(out, "const MappedAttentionParams &params = all.attention;\nconst FormParams &form = all.form;");
     line(out, "const SightMap map = {};", mapOf(*classify.dst().buffer));
-    text.ops.push_back({out.getLine(), points.nameOf(&op), op.location.str(), 0});
-    line(out, "classify_tiles(params, map, {}, [&](long long number) {{", place);
-    {
-      auto inner = out.scope();
-      line(out, "const KeyTilePlace place = locate_key_tile<kTileRows, kTileKeys{}>(params, map, number);",
-           packsHeads ? ", Rows::kOfGroup" : "");
-      emitLets();
-      if (classify.seen())
-        line(out, "if (!({}))\n  return kNone;", judgementByWarp(classify.seen()));
-      if (classify.whole())
-        line(out, "if ({})\n  return kWhole;", judgementByWarp(classify.whole()));
-      const ConditionByRuns test(kernel, classify.test());
-      line(out, "return sight_of<kTileRows, kTileKeys>({}, {}, {}, [&](int q, int {}, auto{}) {{",
-           letValue(classify.row()), letValue(classify.limit()), letValue(classify.key()), test.first,
-           test.runs.empty() ? "" : " " + test.read);
-      {
-        auto body = out.scope();
-        emitSeenOfRun(out, test, "", [&](const Expr &expr) { return letValue(expr); });
-      }
-      line(out, "}});");
-    }
-    line(out, "}});");
+    opsOfText.push_back({out.getLine(), points.nameOf(&op), op.location.str(), 0});
+    const Braces places(out, "});", "classify_tiles(params, map, {}, [&](long long number) {{", place);
+    line(out, "const KeyTilePlace place = locate_key_tile<kTileRows, kTileKeys{}>(params, map, number);",
+         packsHeads ? ", Rows::kOfGroup" : "");
+    emitLets();
+    if (classify.seen())
+      line(out, "if (!({}))\n  return kNone;", judgementByWarp(classify.seen()));
+    if (classify.whole())
+      line(out, "if ({})\n  return kWhole;", judgementByWarp(classify.whole()));
+    const ConditionByRuns test(kernel, classify.test());
+    const Braces runs(out, "});", "return sight_of<kTileRows, kTileKeys>({}, {}, {}, [&](int q, int {}, auto{}) {{",
+                      letValue(classify.row()), letValue(classify.limit()), letValue(classify.key()), test.first,
+                      test.runs.empty() ? "" : " " + test.read);
+    emitSeenOfRun(out, test, "", [&](const Expr &expr) { return letValue(expr); });
   }
-  line(out, "}}");
   out.flush();
   stream.flush();
   return std::move(text);

@@ -79,7 +79,7 @@ void OpEmitter::emitComposition(const Composition &composition) {
   else if (composition.rescaling)
     emitRescaling(*composition.rescaling);
   else if (composition.beginning)
-    emitBeginning(*composition.beginning);
+    line(out, "begin_rows(r.{}, r.{});", composition.beginning->m->name, composition.beginning->s->name);
   else if (composition.beginsRing)
     emitRingInit(*composition.subject);
   else
@@ -105,25 +105,17 @@ void OpEmitter::emitOutputRescaling(const OutputRescaling &rescaling) {
        rescaling.alpha->name);
 }
 
-void OpEmitter::emitBeginning(const Beginning &beginning) {
-  line(out, "begin_rows(r.{}, r.{});", beginning.m->name, beginning.s->name);
-}
-
 /// if (any(x, [&](float x, float y) { return test; }, y)) { ... }
 void OpEmitter::emitVote(const Op &op) {
   const VoteOp vote(op);
   const bool hasSecond = vote.y().buffer != nullptr;
-  line(out, "if (any({}, [&](float {}{}) {{ return {}; }}{})) {{", operand(vote.x()),
-       parameterFor(*vote.x().buffer, vote.test()),
-       hasSecond ? ", float " + parameterFor(*vote.y().buffer, vote.test()) : "", element(op, vote.test()),
-       hasSecond ? ", " + operand(vote.y()) : "");
-  {
-    auto scope = out.scope();
-    const llvm::SmallVector<const Op *, 16> body = pointersTo(op.body.ops);
-    for (size_t i = 0; i != body.size();)
-      i += emitOps(llvm::ArrayRef(body).drop_front(i));
-  }
-  line(out, "}}");
+  const Braces scope(out, "}", "if (any({}, [&](float {}{}) {{ return {}; }}{})) {{", operand(vote.x()),
+                     parameterFor(*vote.x().buffer, vote.test()),
+                     hasSecond ? ", float " + parameterFor(*vote.y().buffer, vote.test()) : "",
+                     element(op, vote.test()), hasSecond ? ", " + operand(vote.y()) : "");
+  const llvm::SmallVector<const Op *, 16> body = pointersTo(op.body.ops);
+  for (size_t i = 0; i != body.size();)
+    i += emitOps(llvm::ArrayRef(body).drop_front(i));
 }
 
 /// q, row, k, c, [&] { mask again });
@@ -181,20 +173,18 @@ bool fagen::runsAtMostOnce(const Kernel &kernel, const Role &role, LoopOp<const 
 }
 
 std::optional<StepApart> fagen::asStepApart(const Op &loop) {
-  std::optional<Settling> found;
-  if (loop.body.ops.empty() || !asOutputRescaling(*loop.body.ops.back()))
-    return std::nullopt;
-  forEachComposition(loop.body, [&](const Composition &composition) {
-    if (composition.settling && composition.settling->isApart)
-      found = composition.settling;
-  });
-  if (!found)
-    return std::nullopt;
   const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop.body.ops);
-  const auto *const vote = llvm::find(ops, found->vote), *const sum = llvm::find(ops, found->sum);
-  const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
+  const auto *const vote = llvm::find_if(ops, [](const Op *op) { return op->isSet(Attr::Apart); });
+  if (vote == ops.end() || vote + 1 - ops.begin() < ptrdiff_t(kSettlingOps) || !asOutputRescaling(*ops.back()))
+    return std::nullopt;
   const auto *const alpha = vote + 1 - kSettlingOps;
-  return StepApart{*found,    *alpha, {ops.begin(), alpha}, {vote + 1, wait}, {wait, sum}, {sum + 1, ops.end() - 1},
+  const std::optional<Settling> settling = asSettling({alpha, ops.end()});
+  auto isWait = [](const Op *op) { return op->kind == OpKind::MmaWait; };
+  const auto *const sum = settling ? llvm::find(ops, settling->sum) : ops.end();
+  if (sum == ops.end() || std::any_of(sum, ops.end(), isWait))
+    return std::nullopt;
+  const auto *const wait = std::find_if(vote, sum, isWait);
+  return StepApart{*settling, *alpha, {ops.begin(), alpha}, {vote + 1, wait}, {wait, sum}, {sum + 1, ops.end() - 1},
                    ops.back()};
 }
 

@@ -32,8 +32,8 @@ struct Token {
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// Behind a comment or literal that begins at `at`; `at` where none does.
-size_t behindUntokened(StringRef text, size_t at) {
+/// The end of a comment or literal that begins at `at`; `at` where none does.
+size_t endOfUntokened(StringRef text, size_t at) {
   if (text.substr(at).starts_with("//"))
     return std::min(text.find('\n', at), text.size());
   if (text.substr(at).starts_with("/*"))
@@ -49,8 +49,8 @@ size_t behindUntokened(StringRef text, size_t at) {
 std::vector<Token> tokensOf(StringRef text) {
   std::vector<Token> tokens;
   for (size_t at = 0; at < text.size();) {
-    if (const size_t behind = behindUntokened(text, at); behind != at) {
-      at = behind;
+    if (const size_t next = endOfUntokened(text, at); next != at) {
+      at = next;
       continue;
     }
     size_t end = at + 1;
@@ -63,7 +63,7 @@ std::vector<Token> tokensOf(StringRef text) {
   return tokens;
 }
 
-/// One declaration of a header, with the comment in front of it.
+/// One declaration of a header, with its comment.
 struct Declaration {
   StringRef text;
   llvm::SmallVector<StringRef> names; ///< that it declares
@@ -76,8 +76,8 @@ struct Header {
   std::vector<StringRef> includes;
 };
 
-/// Behind the angle bracket that closes the one at i.
-size_t behindAngles(llvm::ArrayRef<Token> tokens, size_t i) {
+/// The token after the angle bracket that closes the one at i.
+size_t afterAngles(llvm::ArrayRef<Token> tokens, size_t i) {
   int depth = 0;
   for (; i < tokens.size(); ++i) {
     depth += tokens[i].is("<") ? 1 : tokens[i].is(">") ? -1 : 0;
@@ -87,16 +87,16 @@ size_t behindAngles(llvm::ArrayRef<Token> tokens, size_t i) {
   return i;
 }
 
-/// Behind `template <...>`, which a declaration may begin with.
-size_t behindTemplate(llvm::ArrayRef<Token> tokens) {
+/// The token after `template <...>`, with which a declaration may begin.
+size_t afterTemplate(llvm::ArrayRef<Token> tokens) {
   size_t i = 0;
   while (i < tokens.size() && tokens[i].is("template"))
-    i = behindAngles(tokens, i + 1);
+    i = afterAngles(tokens, i + 1);
   return i;
 }
 
-/// Behind an attribute with parentheses, alignas(64), that begins at i.
-size_t behindAttribute(llvm::ArrayRef<Token> tokens, size_t i) {
+/// The token after an attribute with parentheses, alignas(64), that begins at i.
+size_t afterAttribute(llvm::ArrayRef<Token> tokens, size_t i) {
   if (!tokens[i].is("alignas"))
     return i;
   while (i < tokens.size() && !tokens[i].is(")"))
@@ -104,7 +104,7 @@ size_t behindAttribute(llvm::ArrayRef<Token> tokens, size_t i) {
   return i + 1;
 }
 
-/// Whether a declared name ends in front of the character at i. It does not at a scope, at the arguments of a template
+/// Whether a declared name ends before the character at i. It does not at a scope, at the arguments of a template
 /// that is the type, and at a function that gives a reference to an array: float (&elements(...))[4].
 bool endsName(llvm::ArrayRef<Token> tokens, size_t i) {
   const StringRef next = i + 1 < tokens.size() ? tokens[i + 1].text : "";
@@ -113,8 +113,8 @@ bool endsName(llvm::ArrayRef<Token> tokens, size_t i) {
   if (tokens[i].is("("))
     return next != "&";
   if (tokens[i].is("<")) {
-    const size_t behind = behindAngles(tokens, i);
-    return behind == tokens.size() || !tokens[behind].isWord();
+    const size_t next = afterAngles(tokens, i);
+    return next == tokens.size() || !tokens[next].isWord();
   }
   return StringRef("={[;").contains(tokens[i].text);
 }
@@ -131,8 +131,8 @@ llvm::SmallVector<StringRef> wordsOf(llvm::ArrayRef<Token> tokens) {
 /// The names that a declaration declares: a type's, an enumeration's with its values, a function's, a variable's.
 llvm::SmallVector<StringRef> declaredBy(llvm::ArrayRef<Token> tokens) {
   StringRef word; // the last one
-  for (size_t i = behindTemplate(tokens); i < tokens.size(); ++i) {
-    i = behindAttribute(tokens, i);
+  for (size_t i = afterTemplate(tokens); i < tokens.size(); ++i) {
+    i = afterAttribute(tokens, i);
     if (tokens[i].is("enum") && !tokens[i + 1].is("class"))
       return wordsOf(tokens.drop_front(i + 1));
     if (tokens[i].isWord())
@@ -140,7 +140,7 @@ llvm::SmallVector<StringRef> declaredBy(llvm::ArrayRef<Token> tokens) {
     else if (!word.empty() && endsName(tokens, i))
       break;
     else if (tokens[i].is("<"))
-      i = behindAngles(tokens, i) - 1;
+      i = afterAngles(tokens, i) - 1;
   }
   return {word};
 }
@@ -189,7 +189,7 @@ const std::vector<Header> &headers() {
   return all;
 }
 
-/// Those that the includes lead to, each behind those that it includes.
+/// Those that the includes lead to, each after those that it includes.
 void collect(StringRef name, std::vector<const Header *> &ordered) {
   const auto header = llvm::find_if(headers(), [&](const Header &one) { return one.name == name; });
   assert(header != headers().end() && "kernels include headers of the device library only");

@@ -11,7 +11,7 @@
 
 namespace fagen {
 
-/// The declarations of the device library that these texts reach, each header's behind those that it includes. Their
+/// The declarations of the device library that these texts reach, each header's after those that it includes. Their
 /// constexpr functions are marked for host and device, so that no option of nvcc is needed. Of instructions that differ
 /// in a product's columns only, those of `columns` are taken.
 std::string pickDeviceText(llvm::ArrayRef<std::string> texts, llvm::ArrayRef<llvm::StringRef> includes,

@@ -10,7 +10,6 @@
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
-#include "fagen/Spec/Options.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
 #include "fagen/Target/Target.h"
@@ -40,7 +39,7 @@ constexpr TensorParam kTensors[] = {{"q", false, false, RunValue::Heads, RunValu
 constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Measure::HeadDimQK, Measure::HeadDimV,
                                        Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
                                        Measure::KeyWarps, Measure::WarpRows, Measure::WarpKeys,  Measure::VectorBytes};
-/// What it names beside them where roles differ.
+/// What it names in addition where roles differ.
 constexpr Measure kMeasuresOfRoles[] = {Measure::LoadRegisters, Measure::MathRegisters};
 
 /// As emulator.h has it: what cannot be checked is not emitted.
@@ -120,7 +119,6 @@ private:
   }
 
   void checkOwnRole(const Kernel &kernel, const Role &role) {
-    checkWaits(role.body);
     walk(role.body, [&](const Op &op) {
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
@@ -150,18 +148,10 @@ private:
     if (!kernel.grid.isPersistent)
       return;
     const llvm::StringSet<> ofTiles = namesOfTiles(kernel);
-    auto names = [&](const Op &op) {
-      bool found = false;
-      forEachExpr(op, [&](const Expr &expr) { found |= usesAny(expr, ofTiles); });
-      for (const Operand *const global : globalOperandsOf(op))
-        if (const Buffer &matrix = *global->buffer; matrix.map)
-          for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix.shape), llvm::ArrayRef(matrix.map->at)})
-            for (const Expr &expr : list)
-              found |= usesAny(expr, ofTiles);
-      return found;
-    };
     auto check = [&](const Op &op) {
-      if (names(op))
+      bool namesTile = false;
+      forEachExprInText(op, [&](const Expr &expr) { namesTile |= usesAny(expr, ofTiles); });
+      if (namesTile)
         refuse(op.location, opInfo(op.kind).name +
                                 " has no text outside of a loop over the CTA's tiles (to tiles_of_cta): "
                                 "it depends on the tile, and the grid is persistent");
@@ -271,13 +261,11 @@ private:
       for (Measure measure : kMeasuresOfRoles)
         if (!measureOf(kernel, measure))
           refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + nameOf(measure));
-    checkCluster(kernel);
     if (kernel.roles.size() == 2)
       if (const Op *op = findBeyondOneThread(kernel.roles.front()))
         refuse(op->location, opInfo(op->kind).name + " in role " + kernel.roles.front().name +
                                  ", which loads by one thread: bulk copies, mbarriers and fences, and two barriers");
     checkSteps(kernel.roles.back().body);
-    checkWaits(kernel.roles.back().body);
     for (const Role &role : kernel.roles)
       walk(role.body, [&](const Op &op) { checkOp(op); });
   }
@@ -293,25 +281,6 @@ private:
       });
   }
 
-  /// A group waits for its products as one. Where rows settle apart, its warps go different ways up to l += sums, and
-  /// the text of what follows stands once for each way.
-  void checkWaits(const Block &body) {
-    walk(body, [&](const Op &loop) {
-      if (loop.kind != OpKind::Loop)
-        return;
-      forEachComposition(loop.body, [&](const Composition &composition) {
-        if (!composition.settling || !composition.settling->isApart)
-          return;
-        const auto sum = llvm::find_if(loop.body.ops, [&](const auto &op) { return op.get() == composition.later; });
-        const auto wait =
-            std::find_if(sum, loop.body.ops.end(), [](const auto &op) { return op->kind == OpKind::MmaWait; });
-        if (wait != loop.body.ops.end())
-          refuse((*wait)->location, "mma_wait after the sums of rows that settle apart, where warps of a group go "
-                                    "different ways; it has text before them");
-      });
-    });
-  }
-
   /// Products are issued and waited for just where their family is asynchronous.
   void checkFamily(const Kernel &kernel, const Op &op) {
     const bool isOfWait = op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait,
@@ -321,15 +290,6 @@ private:
       refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
                               kernel.backend +
                               (isAsynchronous ? " are issued by mma_issue" : " are complete after mma"));
-  }
-
-  /// The text names the constant that asked for clusters.
-  void checkCluster(const Kernel &kernel) {
-    const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
-    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.cluster;
-    if (kernel.grid.hasClusters() && !isNamed)
-      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.cluster) +
-                                  " and no constant " + name + " = " + Twine(kernel.grid.cluster));
   }
 
   /// The loops over key tiles, of one tile of query rows or of each, become functions.
@@ -423,7 +383,7 @@ private:
 
 } // namespace
 
-/// The kernel behind the first whose one op is of that kind.
+/// A kernel after the first, whose one op is of that kind.
 static const Kernel *findLaunch(const Program &program, OpKind kind) {
   for (const std::unique_ptr<Kernel> &kernel : llvm::drop_begin(program.kernels)) {
     const bool isAlone = kernel->roles.size() == 1 && kernel->roles.front().body.ops.size() == 1;

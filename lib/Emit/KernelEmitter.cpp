@@ -7,10 +7,12 @@
 
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Products.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -92,15 +94,10 @@ ElementType KernelEmitter::elementType() const { return buffersIn(Space::Global)
 /// The rings that are filled by running copies.
 std::vector<const Buffer *> KernelEmitter::runningRings() const {
   llvm::SetVector<const Buffer *> found;
-  auto visit = [&](const Op &op) {
-    if (op.kind == OpKind::CopyIssue && CopyIssueOp(op).running())
-      found.insert(CopyIssueOp(op).dst().buffer);
-  };
-  for (const std::unique_ptr<Op> &op : math.body.ops) {
-    visit(*op);
-    for (const std::unique_ptr<Op> &inner : op->body.ops)
-      visit(*inner);
-  }
+  forEach<CopyIssueOp>(math.body, [&](CopyIssueOp<const Op> copy) {
+    if (copy.running())
+      found.insert(copy.dst().buffer);
+  });
   return {found.begin(), found.end()};
 }
 
@@ -120,25 +117,42 @@ void KernelEmitter::emitHead() {
   out << '\n';
 }
 
+/// "2 stages of 64 x 64 f16, swizzle xor"
+static std::string shapeText(const Buffer &buffer) {
+  return fmt::format("{}{} x {} {}, {}{}", buffer.isRing ? fmt::format("{} stages of ", buffer.stages.number()) : "",
+                     buffer.rows.number(), buffer.columns.number(), spellType(buffer.type).str(),
+                     layoutText(buffer.layout).description.str(),
+                     buffer.overlays ? fmt::format(", in the bytes of {} and what follows", buffer.overlays->name)
+                                     : "");
+}
+
+/// Buffers alike, one after the other, have one line.
 void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
+  std::string handedOver, names, shape;
+  const Buffer *first = nullptr;
+  auto flush = [&] {
+    if (first)
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{}", names, *first->offset, first->bytes(),
+           names == first->name ? "" : "each, ", shape);
+    first = nullptr;
+  };
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     if (buffer->space != Space::Shared)
       continue;
     if (isHandedOver(*buffer)) {
-      const bool isNumber = buffer->type == ElementType::U32;
-      line(out, "//   shared   {:<8} {:>6} {:>7} B  {}", buffer->name, *buffer->offset, buffer->bytes(),
-           isNumber ? "the number of a tile"
-                    : fmt::format("{} mbarrier{}", buffer->stages.number(), buffer->stages == 1 ? "" : "s"));
+      handedOver += " " + buffer->name;
       continue;
     }
-    const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages.number()) : "";
-    const std::string overlay =
-        buffer->overlays ? fmt::format(", in the bytes of {} and what follows", buffer->overlays->name) : "";
-    line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{} x {} {}, {}{}", buffer->name, *buffer->offset, buffer->bytes(),
-         stages, buffer->rows.number(), buffer->columns.number(), spellType(buffer->type).str(),
-         layoutText(buffer->layout).description.str(), overlay);
+    if (first && shapeText(*buffer) == shape) {
+      names += " " + buffer->name;
+      continue;
+    }
+    flush();
+    first = buffer.get(), names = buffer->name, shape = shapeText(*buffer);
   }
-  line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
+  flush();
+  line(out, "//   shared   total           {:>7} B{}{}", kernel.sharedBytes,
+       handedOver.empty() ? "" : ", with what roles hand each other:", handedOver);
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
   for (const Role &role : kernel.roles)
@@ -161,6 +175,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
   headers.insert(family.headers.begin(), family.headers.end());
   if (family.keepsResults)
     headers.insert({"ops/softmax.h", "ops/store.h"});
+  if (awaitsLaunches(kernel))
+    headers.insert("ptx/launches.h");
   auto look = [&](const Expr &expr) {
     if (callsFunctions(expr))
       headers.insert("ops/functions.h");
@@ -182,6 +198,9 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/mma_f16.h");
       if (const std::optional<Product> product = asProduct(op); product && widensRight(*product))
         headers.insert("ops/widen.h");
+      const auto convert = dynCast<ConvertOp>(op);
+      if (family.keepsResults && (storesValues(op) || (convert && convert->s().buffer->space == Space::Shared)))
+        headers.insert("ops/elements.h");
       if (op.kind == OpKind::StorePartial)
         headers.insert("ops/merge.h");
       if (op.kind == OpKind::StoreMergedSplit || op.kind == OpKind::CombineLast)
@@ -214,8 +233,6 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/classify.h");
   if (const auto mask = findMask(math.body); mask && maskByRuns(kernel, mask->predicate()))
     headers.insert("ops/mask_runs.h");
-  if (awaitsLaunches(kernel))
-    headers.insert("ptx/launches.h");
   if (kernel.packsHeads())
     headers.insert("tile/rows.h");
   fagen::emitIncludes(out, headers);
@@ -235,22 +252,25 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-/// Whether the text has the word.
-static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
-  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
-  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
-    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
-      return true;
-  return false;
+static void addWords(llvm::StringRef text, llvm::StringSet<> &words) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
+    const llvm::StringRef word = text.take_while(isPart);
+    words.insert(word);
+    text = text.drop_front(word.size());
+  }
 }
 
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
+  llvm::StringSet<> words;
+  addWords(text, words);
   for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (hasWord(text, constant.name) ||
-        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
+    if (words.contains(constant.name)) {
       found.insert(found.begin(), &constant);
+      addWords(constant.origin, words);
+    }
   return found;
 }
 
@@ -274,8 +294,8 @@ void fagen::insertConstants(KernelText &text, const Kernel &kernel, size_t begin
   aligned.flush();
   const auto before = llvm::count(llvm::StringRef(text.source).take_front(begin), '\n');
   text.source.insert(begin, constants);
-  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps, &text.classifierOps})
-    for (OpPlan &op : *ops)
+  for (auto &[launch, ops] : text.ops)
+    for (OpPlan &op : ops)
       if (op.line > before)
         op.line += unsigned(llvm::count(constants, '\n'));
 }

@@ -34,6 +34,9 @@ llvm::StringRef spellType(ir::ElementType type);
 bool isHandedOver(const ir::Buffer &buffer);
 /// "KTile k[kStages];": of the struct of shared memory.
 std::string memberOf(const ir::Buffer &buffer);
+inline std::string clusterDims(const ir::Kernel &kernel) {
+  return kernel.grid.hasClusters() ? "__cluster_dims__(" + clusterOf(kernel) + ", 1, 1) " : "";
+}
 /// The struct of shared memory, whose members stand in the order of allocation, so that its size proves their offsets.
 /// What is of the ring lies in one of type `ringType`, which others may overlay.
 void emitStorage(IndentedStream &out, const ir::Kernel &kernel, llvm::ArrayRef<const ir::Buffer *> shared,
@@ -45,7 +48,7 @@ void emitTileTypes(IndentedStream &out, llvm::ArrayRef<const ir::Buffer *> share
 /// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
 std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
 
-/// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
+/// The first op of a role that loads which its first thread cannot do: one after two barriers of all of them, or of
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);
 
@@ -113,19 +116,15 @@ private:
   void emitStorage();
   void emitFormParams();
   void emitCta();
-  void emitPlacesOfWarp(llvm::StringRef warp);
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
   std::string typeOf(const ir::Let &let) const;
   bool judgesTiles() const; ///< when the kernel runs
   void emitJudgement(const ir::Let &let);
-  void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
   void emitSharedKeys();
   void emitCtaAt();
-  /// Who takes tiles in turn.
-  enum class Turns : uint8_t { Loads, Multiplies };
-  void emitTurns(Turns of, llvm::function_ref<void()> body);
+  void emitTurns(bool isLoading, llvm::function_ref<void()> body);
   void emitLoad();
   void emitCopies(OpEmitter &emitter, llvm::ArrayRef<const ir::Op *> ops, const std::string &params);
   void emitRoles();
@@ -139,7 +138,7 @@ private:
     bool isSampled = false;
   };
   void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
-                    llvm::function_ref<void(OpEmitter &)> behind = {});
+                    llvm::function_ref<void(OpEmitter &)> atEnd = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
   /// The step, where what is rare of it stands outside of the loop.
   std::optional<StepApart> stepApart(ir::LoopOp<const ir::Op> loop) const;
@@ -156,8 +155,8 @@ private:
   void emitValueOfCta(const std::string &head);
   void emitLoops();
   void emitEntry();
-  void emitEntryOfOneTile();
-  void emitPersistentEntry();
+  void emitTile();
+  void emitTiles();
   void emitCombine();
   void emitClassifier();
   std::string placeOfSights() const;
@@ -191,7 +190,6 @@ private:
   /// The arguments of the clocks' templates.
   std::string clockArguments() const;
   std::string tileArguments() const;
-  void emitFirstSources();
 
   const ir::Kernel &kernel;
   const bool formed = !kernel.scalars.empty() || !kernel.readTensors().empty();
@@ -204,6 +202,7 @@ private:
   const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
+  std::vector<OpPlan> &opsOfText = text.ops[&kernel];
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };

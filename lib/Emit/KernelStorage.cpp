@@ -98,15 +98,12 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  const Expr reals = value.rewritten(
-      [](const Expr &node) { return node.kind() == ExprKind::Real ? variable(spellReal(node.realValue())) : Expr(); });
-  const Expr called = spellCalls(kernel, divisors, reals, "", [&](const Expr &operand) { return letValue(operand); });
-  return spellRunValues(called,
-                        [](RunScope scope) -> llvm::StringRef {
-                          const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
-                          return scope == RunScope::Launch ? "params" : isOfTile ? "place" : "";
-                        })
-      .str();
+  const Expr called = spellCalls(kernel, divisors, value, "", [&](const Expr &operand) { return letValue(operand); });
+  auto holderOf = [](RunScope scope) -> llvm::StringRef {
+    const bool isOfTile = scope == RunScope::Tile || scope == RunScope::Split;
+    return scope == RunScope::Launch ? "params" : isOfTile ? "place" : "";
+  };
+  return spellRunValues(called, holderOf).str();
 }
 
 std::vector<Matrix> KernelEmitter::sources() const {
@@ -151,7 +148,7 @@ bool KernelEmitter::mapsNamePlaces() const {
   return found;
 }
 
-/// What the caller gives beside attention's parameters.
+/// What the caller gives in addition to attention's parameters.
 void KernelEmitter::emitFormParams() {
   if (!isFormed())
     return;
@@ -163,7 +160,7 @@ void KernelEmitter::emitFormParams() {
   line(out, "}};\n");
 }
 
-/// Beside the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
+/// In addition to the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
 std::vector<KernelEmitter::Member> KernelEmitter::membersOfCta() const {
   std::vector<Member> members;
   auto addPlace = [&](const char *name, const char *note) {
@@ -216,38 +213,28 @@ void KernelEmitter::emitValueOfCta(const std::string &head) {
 
 void KernelEmitter::emitCta() {
   line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
-  line(out, "  const {} &params;\n{}  SharedStorage &shared;", paramsType(),
-       isFormed() ? "  const FormParams &form;\n" : "");
   {
-    auto scope = out.scope();
+    const Braces scope(out, "};\n", "  const {} &params;\n{}  SharedStorage &shared;", paramsType(),
+                       isFormed() ? "  const FormParams &form;\n" : "");
     std::vector<std::pair<std::string, std::string>> lines;
     for (const Member &member : membersOfCta())
       lines.push_back({member.declaration, member.note});
     printAligned(out, lines);
   }
-  line(out, "}};\n");
-  if (load) {
-    const std::string warp =
-        fmt::format("(ptx::warp_index() - {})",
-                    kernel.options.loadWarps ? kernel.options.loadWarps->value.str() : std::to_string(math.firstWarp));
-    if (mmaFamily(kernel.backend).isAsynchronous) {
-      line(out, "/// First query row of this warp in the tile.");
-      line(out, "__device__ __forceinline__ int warp_row() {{ return {} * kWarpRows; }}\n", warp);
-    } else {
-      emitPlacesOfWarp(warp);
-    }
-    if (turns)
-      emitCtaAt();
-    return;
+  const std::string warp = !load ? "ptx::warp_index()"
+                           : kernel.options.loadWarps
+                               ? fmt::format("(ptx::warp_index() - {})", kernel.options.loadWarps->value.str())
+                               : fmt::format("(ptx::warp_index() - {})", math.firstWarp);
+  if (load && mmaFamily(kernel.backend).isAsynchronous) {
+    line(out, "/// First query row of this warp in the tile.");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return {} * kWarpRows; }}\n", warp);
+  } else {
+    line(out, "/// First query row and first key of this warp in the tile.");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return {} % kRowWarps * kWarpRows; }}", warp);
+    line(out, "__device__ __forceinline__ int warp_key() {{ return {} / kRowWarps * kWarpKeys; }}\n", warp);
   }
-  emitPlacesOfWarp("ptx::warp_index()");
-}
-
-/// Of warps that divide rows and keys.
-void KernelEmitter::emitPlacesOfWarp(llvm::StringRef warp) {
-  line(out, "/// First query row and first key of this warp in the tile.");
-  line(out, "__device__ __forceinline__ int warp_row() {{ return {} % kRowWarps * kWarpRows; }}", warp.str());
-  line(out, "__device__ __forceinline__ int warp_key() {{ return {} / kRowWarps * kWarpKeys; }}\n", warp.str());
+  if (turns)
+    emitCtaAt();
 }
 
 /// Without what is the CTA's, over all its tiles.
@@ -355,14 +342,14 @@ void KernelEmitter::emitRegisters() {
   line(out, "}};\n");
 }
 
-/// Which lies in front of the workspace.
+/// The workspace begins with it.
 bool KernelEmitter::hasCounter() const {
   return llvm::any_of(kernel.buffers, [](const std::unique_ptr<Buffer> &buffer) {
     return buffer->space == Space::Global && buffer->type == ElementType::U32;
   });
 }
 
-/// Records of all warps of a CTA, behind the counter that its tiles come from.
+/// The records of all warps of a CTA. They follow the counter that its tiles come from.
 std::string KernelEmitter::clockArguments() const {
   return fmt::format("{}, {}{}", load ? "kThreads / 32" : "kWarps", instrument == Instrument::Trace,
                      hasCounter() ? ", kRecordAlignment" : "");

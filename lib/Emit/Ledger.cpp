@@ -22,6 +22,9 @@ using namespace fagen::ir;
 
 namespace {
 
+constexpr size_t kWordColumns = 9;   ///< "barrier  ", before what it is
+constexpr size_t kLineColumns = 130; ///< of a line that takes more than one
+
 /// Of a ledger entry's text, "RAW k: load.copy_issue@20 -> math.mma_issue@12".
 struct Covered {
   llvm::StringRef kind, buffer;
@@ -78,9 +81,14 @@ public:
     if (bars.empty())
       return siteLines();
     std::vector<std::string> lines;
+    using Said = std::pair<llvm::StringRef, std::string>;
+    llvm::MapVector<Said, std::vector<llvm::StringRef>, std::map<Said, unsigned>>
+        guarded; // names, by what is said of them
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->guard)
-        lines.push_back(guardLine(*buffer));
+        guarded[{buffer->isRing ? "ring" : "buffer", guardText(*buffer)}].push_back(buffer->name);
+    for (const auto &[said, names] : guarded)
+      lines.push_back(fmt::format("{:<8} {:<9} {}", said.first.str(), llvm::join(names, " "), said.second));
     llvm::append_range(lines, objectLines());
     return lines;
   }
@@ -103,10 +111,9 @@ private:
     return lines;
   }
 
-  std::string guardLine(const Buffer &buffer) const {
+  std::string guardText(const Buffer &buffer) const {
     const Guard &guard = *buffer.guard;
-    std::string line = fmt::format("{:<8} {:<9} filled by {} ({})", buffer.isRing ? "ring" : "buffer", buffer.name,
-                                   fillerOf(buffer), guard.full->name);
+    std::string line = fmt::format("filled by {} ({})", fillerOf(buffer), guard.full->name);
     if (guard.empty)
       line += fmt::format(", released by {} ({})", leaversOf(guard), guard.empty->name);
     const auto found = hazards.find(buffer.name);
@@ -135,7 +142,7 @@ private:
     return fmt::format("{} {}{}", count, toString(guard.leftBy).str(), count == 1 ? "" : "s");
   }
 
-  /// What a barrier or wait beside the guards is; nothing for those at guards.
+  /// What a barrier or wait is that stands at no guard; nothing for those at guards.
   std::string objectOf(const Op &op) const {
     if (const auto barrier = dynCast<BarrierOp>(op))
       return "barrier  " + membersOf(barrier->scope());
@@ -186,10 +193,19 @@ private:
           objects[object].add(covered);
         }
       });
-    std::vector<std::string> lines;
-    for (const auto &[object, hazards] : objects)
-      lines.push_back(object + ": " + hazards.text());
-    return lines;
+    llvm::MapVector<std::string, std::vector<std::string>, std::map<std::string, unsigned>> lines; // by the first word
+    for (const auto &[object, hazards] : objects) {
+      std::vector<std::string> &ofWord = lines[object.substr(0, kWordColumns)];
+      const std::string text = object.substr(kWordColumns) + ": " + hazards.text();
+      if (ofWord.empty() || ofWord.back().size() + text.size() > kLineColumns)
+        ofWord.push_back(object.substr(0, kWordColumns) + text);
+      else
+        ofWord.back() += "; " + text;
+    }
+    std::vector<std::string> all;
+    for (const auto &[word, ofWord] : lines)
+      llvm::append_range(all, ofWord);
+    return all;
   }
 
   const Kernel &kernel;

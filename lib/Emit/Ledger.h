@@ -6,10 +6,10 @@
 
 namespace fagen {
 
-/// A line for each buffer that mbarriers guard, and one for each kind of barrier and wait beside them:
+/// A line for buffers that mbarriers guard alike, and one for each kind of other barrier and wait:
 ///
 ///   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
-///   barrier  of each warp: RAW q, WAR k q
+///   barrier  of the CTA: RAW mbarriers; of each warp: RAW q, WAR k q
 ///
 /// Where nothing is guarded, a line a barrier or wait, by its site, with the pairs that it orders; sites that order the
 /// same share one. --emit=barriers and the manifest list all pairs.

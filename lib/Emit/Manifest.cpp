@@ -52,7 +52,7 @@ template <typename T> static json::Array arrayOf(const std::vector<T> &values, j
   return array;
 }
 
-/// A param is its name behind a dollar: it may be called like an operation.
+/// A param is a dollar and its name: it may be called like an operation.
 static json::Array sharedTilesOf(const VariantPlan &plan) {
   json::Array array;
   for (const SelectOp &op : plan.sharedTiles)
@@ -219,7 +219,7 @@ static json::Value jsonOf(const BinaryPlan &binary) {
       {"exact", binary.isExact}, {"file", binary.path}, {"made_from", binary.madeFrom}, {"sm", binary.sm}};
 }
 
-/// What is known without a variant, beside launches, buffers and barriers; by the names of <fagen/table.h>.
+/// What is known without a variant, less launches, buffers and barriers; by the names of <fagen/table.h>.
 static json::Object membersOf(const VariantPlan &plan) {
   json::Object object{
       {"alignment", plan.alignment}, {"source", plan.sourcePath}, {"workspace", arrayOf(plan.workspace, jsonOf)}};
@@ -283,7 +283,7 @@ std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
   return files;
 }
 
-/// What stands under "plan" beside the given members.
+/// What stands under "plan" in addition to the given members.
 static void writePlan(json::OStream &out, const VariantPlan &plan, json::Object members) {
   if (!plan.recipe)
     members["estimates"] = jsonOf(plan.estimates);
@@ -402,7 +402,7 @@ static std::optional<json::Array> filesIn(StringRef text) {
   return files ? std::optional(std::move(*files)) : std::nullopt;
 }
 
-/// emitManifest writes the list in front of the rest, which is long: up to the list's end it is an object, too.
+/// emitManifest writes the list before the rest, which is long: up to the list's end it is an object, too.
 static std::optional<json::Array> filesAtHead(StringRef text) {
   const size_t end = text.find(']');
   return end == StringRef::npos ? std::nullopt : filesIn((text.take_front(end + 1) + "}").str());

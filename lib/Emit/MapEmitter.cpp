@@ -52,8 +52,10 @@ bool fagen::isOfElements(const Op &op) {
 
 void OpEmitter::emitMap(const Op &op) {
   const MapOp map(op);
-  if (const std::optional<float> value = asFill(op))
-    return emitFill(map.dst(), *value);
+  if (const std::optional<float> value = asFill(op); value && map.dst().buffer->columns > 1)
+    return line(out, "clear({});", operand(map.dst()));
+  else if (value)
+    return line(out, "fill({}, {});", operand(map.dst()), spellReal(*value));
   if (const auto mask = asMask(op))
     return emitMask(op, mask->predicate());
   if (isPowers(op))
@@ -63,13 +65,6 @@ void OpEmitter::emitMap(const Op &op) {
   if (isQuotient(op))
     return line(out, "normalize({}, {});", operand(map.dst()), operand(map.x()));
   emitElements(op);
-}
-
-void OpEmitter::emitFill(const Operand &target, float value) {
-  if (target.buffer->columns > 1)
-    line(out, "clear({});", operand(target));
-  else
-    line(out, "fill({}, {});", operand(target), spellReal(value));
 }
 
 /// `bound`, where there is one, and the first key of the tile for which a condition holds, joined by min or max.
@@ -129,16 +124,13 @@ std::optional<ConditionByRuns> fagen::maskByRuns(const Kernel &kernel, const Exp
 
 /// row, key, [&](int q, int first, auto read) { return a bit for each key; });
 void OpEmitter::emitSeenKeys(const Op &op, const ConditionByRuns &visible, const std::string &call) {
-  line(out, "{}{}, [&](int q, int {}, auto {}) {{", call, cornerOf(op), visible.first, visible.read);
-  {
-    auto body = out.scope();
-    emitSeenOfRun(out, visible, "cta.", [&](const Expr &expr) { return expression(expr); });
-  }
-  line(out, "}});");
+  const Braces scope(out, "});", "{}{}, [&](int q, int {}, auto {}) {{", call, cornerOf(op), visible.first,
+                     visible.read);
+  emitSeenOfRun(out, visible, "cta.", [&](const Expr &expr) { return expression(expr); });
 }
 
-/// The mask of the scores that are waited for, behind maps of these alone; null where there is none.
-static const Op *maskBehindWait(llvm::ArrayRef<const Op *> ops) {
+/// The mask of the scores that are waited for, if only maps of these come before it; null where there is none.
+static const Op *maskAfterWait(llvm::ArrayRef<const Op *> ops) {
   if (ops.front()->kind != OpKind::MmaWait)
     return nullptr;
   for (const Op *op : ops.drop_front())
@@ -147,9 +139,9 @@ static const Op *maskBehindWait(llvm::ArrayRef<const Op *> ops) {
   return nullptr;
 }
 
-/// Elements of a mask behind a wait for products are read in front of that.
+/// A mask that follows a wait for products has its elements read before the wait.
 void OpEmitter::readAhead(llvm::ArrayRef<const Op *> ops) {
-  const Op *const mask = maskBehindWait(ops);
+  const Op *const mask = maskAfterWait(ops);
   const std::optional<ConditionByRuns> byRuns = mask ? maskByRuns(kernel, asMask(*mask)->predicate()) : std::nullopt;
   if (!byRuns)
     return;
@@ -180,24 +172,16 @@ void OpEmitter::emitMaskOfKeys(const Op &op, const KeysOfRow &keys) {
     line(out, "[&](int{}) {{ return {}; }},", begin.usesRow ? " q" : "", begin.text);
     return line(out, "[&](int{}) {{ return {}; }});", end.usesRow ? " q" : "", end.text);
   }
-  line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.usesRow ? " q" : "");
-  {
-    auto body = out.scope();
-    line(out, "return {};", end.text);
-  }
-  line(out, "}});");
+  const Braces scope(out, "});", "mask_from({}, {}, [&](int{}) {{", s, corner, end.usesRow ? " q" : "");
+  line(out, "return {};", end.text);
 }
 
 void OpEmitter::emitMaskOfElements(const Op &op, const Expr &visible) {
   const Operand &scores = op.operands.front();
   const bool isShared = isInShared(scores);
-  line(out, "mask{}({}, {}{}, [&](int q, int k) {{", isShared ? "<kWarpRows>" : "", operand(scores),
-       isShared ? "warp_row(), " : "", cornerOf(op));
-  {
-    auto body = out.scope();
-    line(out, "return {};", expression(visible));
-  }
-  line(out, "}});");
+  const Braces scope(out, "});", "mask{}({}, {}{}, [&](int q, int k) {{", isShared ? "<kWarpRows>" : "",
+                     operand(scores), isShared ? "warp_row(), " : "", cornerOf(op));
+  line(out, "return {};", expression(visible));
 }
 
 void OpEmitter::emitPowers(const Op &op) {
@@ -248,7 +232,7 @@ std::string OpEmitter::element(const Op &op, const Expr &value) const {
 
 namespace {
 
-/// What ops/map.h calls a thread's first key, and how far the element's lies behind it.
+/// What ops/map.h calls a thread's first key, and the distance from there to the element's.
 constexpr llvm::StringLiteral kFirst = "first", kAlong = "along";
 
 /// By how much the integer grows from key to key; nothing where that is not one number.

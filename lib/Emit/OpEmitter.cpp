@@ -10,6 +10,7 @@
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/ValueRange.h"
+#include "fagen/Spec/Options.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -217,14 +218,14 @@ std::string OpEmitter::heading(const Op &op) const {
   }
 }
 
-/// Short calls of which a step has many: what they are for stands behind them.
-static bool hasNoteBehind(const Op &op) {
+/// Short calls, of which a step has many: a comment at the end of the line says what each is for.
+static bool hasNoteAfter(const Op &op) {
   return op.kind == OpKind::Arrive || op.kind == OpKind::Wait || op.kind == OpKind::AwaitTurn ||
          op.kind == OpKind::PassTurn;
 }
 
 void OpEmitter::comment(const Op &op) {
-  if (hasNoteBehind(op))
+  if (hasNoteAfter(op))
     return;
   std::string text = heading(op);
   if (!text.empty() && op.location.isKnown())
@@ -263,6 +264,12 @@ void OpEmitter::emitCopy(CopyIssueOp<const Op> copy) {
        tensor, tensor, expression(copy.row()), end);
 }
 
+std::string fagen::clusterOf(const Kernel &kernel) {
+  const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
+  const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.cluster;
+  return isNamed ? name.str() : std::to_string(kernel.grid.cluster);
+}
+
 std::string fagen::cacheHintOf(CopyIssueOp<const Op> copy) {
   return !copy.hint()                            ? ""
          : *copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
@@ -271,16 +278,10 @@ std::string fagen::cacheHintOf(CopyIssueOp<const Op> copy) {
 
 void OpEmitter::emitBulkCopy(CopyIssueOp<const Op> copy) {
   const Matrix matrix(copy.src());
-  line(out, "{}({}, cta.params.{}_map, {}, {}, {}, {}{});", copy.cluster() ? "copy_share<kCluster>" : "copy_tile_box",
-       operand(copy.dst()), matrix.tensor().param, expression(copy.row() + firstOf(matrix, 2)),
-       expression(matrix.at()[1]), expression(matrix.at()[0]), mbarrier(copy.full()), cacheHintOf(copy));
-}
-
-void OpEmitter::emitAsyncMma(const Op &op) {
-  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
-  if (op.kind == OpKind::MmaCommit)
-    return line(out, "ptx::{}_commit();", family.async.str());
-  line(out, "ptx::{}_wait<{}>();", family.async.str(), MmaWaitOp(op).pending());
+  line(out, "{}({}, cta.params.{}_map, {}, {}, {}, {}{});",
+       copy.cluster() ? "copy_share<" + clusterOf(kernel) + ">" : "copy_tile_box", operand(copy.dst()),
+       matrix.tensor().param, expression(copy.row() + firstOf(matrix, 2)), expression(matrix.at()[1]),
+       expression(matrix.at()[0]), mbarrier(copy.full()), cacheHintOf(copy));
 }
 
 std::string fagen::loopHead(LoopOp<const Op> loop, bool runsAtMostOnce,
@@ -299,12 +300,8 @@ void OpEmitter::emitLoop(const Op &op) {
 }
 
 void OpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
-  line(out, "{} {{", head);
-  {
-    auto scope = out.scope();
-    body();
-  }
-  line(out, "}}");
+  const Braces scope(out, "}", "{} {{", head);
+  body();
 }
 
 /// Warps, or groups of them, have rows of what lies in shared memory; warps side by side divide the right operand.
@@ -324,15 +321,12 @@ void OpEmitter::emitMma(const Op &op) {
   line(out, "{}({}, {}, {}{});", function, acc, a, b, product.isAsynchronous ? "" : ", warp_key()");
 }
 
-void OpEmitter::emitLoadFragment(const Op &op) {
-  const LoadFragmentOp load(op);
-  line(out, "load_operand({}, {}, warp_row());", operand(load.dst()), operand(load.src()));
-}
-
 void OpEmitter::emitConvert(const Op &op) {
   const ConvertOp convert(op);
   const std::string p = operand(convert.p()), s = operand(convert.s());
-  if (isShared(convert.s()))
+  if (isShared(convert.s()) && convert.p().buffer->type == ElementType::F32)
+    line(out, "convert({}, {}, warp_row(){});", p, s, mmaFamily(kernel.backend).isAsynchronous ? "" : ", warp_key()");
+  else if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
     line(out, "convert{}({}, {});", convert.p().buffer->isPaired ? "_paired" : "", p, s);
@@ -380,7 +374,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::CopyWait:
     return line(out, "ptx::cp_async_wait<{}>();", CopyWaitOp(op).pending());
   case OpKind::LoadFragment:
-    return emitLoadFragment(op);
+    return line(out, "load_operand({}, {}, warp_row());", operand(LoadFragmentOp(op).dst()),
+                operand(LoadFragmentOp(op).src()));
   case OpKind::Map:
     return emitMap(op);
   case OpKind::Reduce:
@@ -393,26 +388,37 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Convert:
     return emitConvert(op);
   case OpKind::StorePartial:
+    return emitStorePartial(op);
   case OpKind::StoreMerged:
+    return emitStoreMerged(op);
   case OpKind::Store:
+    return emitStore(op);
   case OpKind::StoreLse:
+    return emitStoreLse(op);
   case OpKind::StoreSplit:
   case OpKind::StoreMergedSplit:
+    return emitStoreSplit(op);
   case OpKind::CombineLast:
-    return emitResult(op);
+    return emitCombineLast(op);
   case OpKind::Barrier:
     return emitBarrier(op);
   case OpKind::MmaCommit:
+    return line(out, "ptx::{}_commit();", mmaFamily(kernel.backend).async.str());
   case OpKind::MmaWait:
-    return emitAsyncMma(op);
+    return line(out, "ptx::{}_wait<{}>();", mmaFamily(kernel.backend).async.str(), MmaWaitOp(op).pending());
   case OpKind::MbarrierInit:
+    return emitSlotInit(op);
   case OpKind::Arrive:
+    return emitArrive(op);
   case OpKind::Wait:
+    return line(out, "wait_for({});{}", mbarrier(WaitOp(op).bar()), noteAfter(op));
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
+    return emitTurn(op);
   case OpKind::Fence:
+    return emitFence(op);
   case OpKind::AwaitLaunches:
-    return emitSync(op);
+    return line(out, "ptx::await_launches();\nptx::release_launches();");
   case OpKind::FetchTile:
   case OpKind::HandTile:
   case OpKind::TakeTile:

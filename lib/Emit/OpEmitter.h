@@ -27,6 +27,26 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
   out << fmt::format(format, std::forward<Args>(args)...) << '\n';
 }
 
+/// A line that begins a block, which ends with the object, by `tail`.
+class Braces {
+public:
+  template <class... Args>
+  Braces(IndentedStream &out, llvm::StringRef tail, fmt::format_string<Args...> head, Args &&...args)
+      : out(out), tail(tail) {
+    line(out, head, std::forward<Args>(args)...);
+    out.indent();
+  }
+  ~Braces() {
+    out.unindent();
+    out << tail << '\n';
+  }
+  Braces(const Braces &) = delete;
+
+private:
+  IndentedStream &out;
+  const llvm::StringRef tail;
+};
+
 /// Neighbouring ops that one function of the library does together, or one op that has a function of its own.
 struct Composition {
   size_t count = 1;
@@ -45,14 +65,14 @@ struct Composition {
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
 /// The parts of a step whose settling is rare. Warps of a group part at the vote. So what the group does as one, its
 /// wait for products, stands in `together`, which each step has; what comes before that after the vote, in `settled`,
-/// twice.
+/// and what follows in `rest`, twice.
 struct StepApart {
   ir::Settling settling;
   const ir::Op *alpha; ///< makes the factors 1
   llvm::SmallVector<const ir::Op *, 16> terms, settled, together, rest;
   const ir::Op *output; ///< which the rest ends with, where the step was settled
 };
-/// Nothing where the loop has no such step.
+/// Nothing where the loop has no such step, or waits for products in its rest.
 std::optional<StepApart> asStepApart(const ir::Op &loop);
 /// Whether a loop has at most one turn in each group of the role, as far as bounds and lets tell.
 bool runsAtMostOnce(const ir::Kernel &kernel, const ir::Role &role, ir::LoopOp<const ir::Op> loop);
@@ -68,8 +88,8 @@ inline std::string aboutOf(ir::LoopOp<const ir::Op> loop) {
 std::string loopHead(ir::LoopOp<const ir::Op> loop, bool runsAtMostOnce,
                      llvm::function_ref<std::string(const ir::Expr &)> spell);
 
-/// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
-inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
+/// " // why": the end of the line of a short call, of which a step has many; empty where the op has no note.
+inline std::string noteAfter(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
 
 /// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
 std::string headingOfMap(const ir::Op &op);
@@ -82,6 +102,8 @@ std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &vi
 std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
 /// Of a view the index of row 0 in that dimension of the tensor.
 ir::Expr firstOf(const ir::Matrix &matrix, unsigned dimension);
+/// The CTAs of a cluster, by the option's name where the kernel has it.
+std::string clusterOf(const ir::Kernel &kernel);
 /// ", ptx::CacheHint::kEvictFirst", or nothing.
 std::string cacheHintOf(ir::CopyIssueOp<const ir::Op> copy);
 /// A ring that copies fill with rows of K/V heads alone, which attention's text keeps together.
@@ -158,8 +180,6 @@ protected:
   std::string nameOr(ir::Measure measure, int64_t number) const;
   /// What a reader wants to know before the line: the maths for ops that have some.
   virtual std::string heading(const ir::Op &op) const;
-  /// Whether the text has constants for the warps that compute and the CTAs of a cluster.
-  virtual bool countsWarps() const { return true; }
   /// "cta.shared.k_full, j": an mbarrier and a position.
   std::string mbarrier(const ir::Operand &operand) const;
   /// `head { ... }`
@@ -181,12 +201,11 @@ private:
   void comment(const ir::Op &op);
   void emitCopyIssue(const ir::Op &op);
   void emitMma(const ir::Op &op);
-  void emitAsyncMma(const ir::Op &op);
   void emitArrive(const ir::Op &op);
   void emitRingInit(const ir::Op &op);
   std::string arrivalsAt(const ir::MbarrierInitOp<const ir::Op> &init) const;
   std::string bytesAt(const ir::ArriveOp<const ir::Op> &arrive) const;
-  void emitSync(const ir::Op &op);
+  void emitSlotInit(const ir::Op &op);
   void emitTurn(const ir::Op &op);
   void emitFence(const ir::Op &op);
   void emitHandover(const ir::Op &op);
@@ -206,19 +225,15 @@ private:
   void emitSettledEnd(const StepApart &step);
   void emitRescaling(const ir::Rescaling &rescaling);
   void emitOutputRescaling(const ir::OutputRescaling &rescaling);
-  void emitBeginning(const ir::Beginning &beginning);
   void emitVote(const ir::Op &op);
   void emitSettling(const ir::Settling &settling);
   void emitScoresAgain(const ir::Settling &settling, const std::string &call, bool alwaysMasks);
   void addPlace(const ir::Op &op);
-  void emitFill(const ir::Operand &target, float value);
   void emitPowers(const ir::Op &op);
   void emitElements(const ir::Op &op);
   void emitWhen(const ir::Op &op, llvm::function_ref<void()> emit);
   std::string cornerOf(const ir::Op &op) const;
-  void emitLoadFragment(const ir::Op &op);
   void emitConvert(const ir::Op &op);
-  void emitResult(const ir::Op &op);
   void emitStorePartial(const ir::Op &op);
   void emitStoreMerged(const ir::Op &op);
   void emitStore(const ir::Op &op);

@@ -83,18 +83,20 @@ llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
   return withFollowers(kernel, std::move(names));
 }
 
+void fagen::forEachExprInText(const Op &op, llvm::function_ref<void(const Expr &)> visit) {
+  forEachExpr(op, visit);
+  for (const Operand *const global : globalOperandsOf(op)) {
+    llvm::for_each(global->buffer->shape, visit);
+    if (global->buffer->map)
+      llvm::for_each(global->buffer->map->at, visit);
+  }
+}
+
 /// Names that expressions of the ops depend on, by way of lets, too.
 static llvm::StringSet<> namesUsedBy(const Kernel &kernel, llvm::ArrayRef<const Op *> ops) {
   llvm::StringSet<> used;
   auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
-  auto useAll = [&](const Op &op) {
-    forEachExpr(op, use);
-    for (const Operand *const global : globalOperandsOf(op)) {
-      llvm::for_each(global->buffer->shape, use);
-      if (global->buffer->map)
-        llvm::for_each(global->buffer->map->at, use);
-    }
-  };
+  auto useAll = [&](const Op &op) { forEachExprInText(op, use); };
   for (const Op *op : ops) {
     useAll(*op);
     walk(op->body, useAll);
@@ -325,6 +327,9 @@ bool ProgramOpEmitter::emitKeptRows(const Op &op) {
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Matrix matrix(store.dst());
+  if (storesValues(op))
+    return line(out, "store_values({}, {}, {} + warp_row(), {});", rowsOf(matrix), operand(store.o()),
+                expression(firstRowOf(op)), expression(matrix.rows()));
   if (storesVectors(op)) // the stride is taken by reference: no constant's name by itself
     return line(out, "store_rows<{}>({}, {}{}, {}, {} + warp_row(), {});", vectorBytes(),
                 address(matrix.tensor(), matrix.indexOf(constant(0), constant(0))),
@@ -507,14 +512,12 @@ void ProgramOpEmitter::emitRole() {
     return;
   llvm::StringSet<> ofRest = namesUsedBy(kernel, ops.drop_front(anew));
   std::swap(used, ofRest);
-  line(out, "{{ // the tile's place anew: the loop needs the registers");
   {
-    auto scope = out.scope();
+    const Braces scope(out, "}", "{{ // the tile's place anew: the loop needs the registers");
     line(out, "const int {} = {};", tile, tileAt("ptx::recompute(ptx::cta_index())"));
     emitPlace();
     emitBlock(ops.drop_front(anew));
   }
-  line(out, "}}");
   std::swap(used, ofRest);
 }
 
@@ -575,21 +578,17 @@ void ProgramOpEmitter::emitTiles(const Op &op) {
   const std::string carry = loop.carry().str(), turn = loop.variable().str(), first = "ptx::cta_index()";
   const bool isDrawn = kernel.grid.isDrawn, isByTicket = !isDrawn && kernel.grid.order != TileOrder::FirstFirst;
   const std::string counted = isByTicket ? kernel.freshName("ticket") : tile;
-  line(out, "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted, isDrawn ? tileAt(first) : first, turn,
-       carry.empty() ? "" : fmt::format(", {} = 0", carry), tileCount(),
-       isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
-  {
-    auto scope = out.scope();
-    if (isByTicket)
-      line(out, "const int {} = {};", tile, tileAt(counted));
-    emitPlace();
-    emitBodyOf(op);
-    if (!carry.empty())
-      line(out, "{} += {};", carry, expression(loop.step()));
-    if (isDrawn)
-      line(out, "{} = {};", tile, next);
-  }
-  line(out, "}}");
+  const Braces scope(out, "}", "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted,
+                     isDrawn ? tileAt(first) : first, turn, carry.empty() ? "" : fmt::format(", {} = 0", carry),
+                     tileCount(), isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
+  if (isByTicket)
+    line(out, "const int {} = {};", tile, tileAt(counted));
+  emitPlace();
+  emitBodyOf(op);
+  if (!carry.empty())
+    line(out, "{} += {};", carry, expression(loop.step()));
+  if (isDrawn)
+    line(out, "{} = {};", tile, next);
 }
 
 /// One thread draws and hands over, and all others take; what it says is in the order of tiles.

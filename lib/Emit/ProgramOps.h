@@ -45,7 +45,6 @@ public:
 
 private:
   bool emitOwn(const ir::Op &op) override;
-  bool countsWarps() const override { return false; }
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   bool isInKvRing(const ir::Buffer &ring) const override { return isOverlain(kernel, ring); }
@@ -103,6 +102,9 @@ bool findsRows(ir::CopyIssueOp<const ir::Op> copy);
 std::vector<const ir::Buffer *> fragmentsOf(const ir::Role &role);
 /// The loop over tiles, where nothing outside of it names a fragment: registers are declared inside; else null.
 const ir::Op *ownerOfRegisters(const ir::Kernel &kernel, const ir::Role &role);
+
+/// The op's own, and those of the matrices in global memory that it names.
+void forEachExprInText(const ir::Op &op, llvm::function_ref<void(const ir::Expr &)> visit);
 
 /// In parentheses where a product needs them.
 std::string asFactor(const ir::Expr &expr);

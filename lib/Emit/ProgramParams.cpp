@@ -130,6 +130,8 @@ void ProgramParams::addPointers(const Kernel &kernel) {
   for (const Let &let : kernel.lets)
     if (let.source)
       addTensor(*let.source->buffer);
+    else if (let.value)
+      forEachRead(kernel, let.value, addTensor);
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       forEachRead(kernel, op, addTensor);

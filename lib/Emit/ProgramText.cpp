@@ -64,8 +64,6 @@ void ProgramTextEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
-    if (awaitsLaunches(*kernel))
-      headers.insert("ptx/launches.h");
     for (const Role &role : kernel->roles)
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         if (findsRows(copy))
@@ -185,28 +183,24 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   const Points points(role);
   const TileDivisors divisors(kernel);
   line(out, "/// Role {}: warps {} to {}.", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
-  line(out, "__device__ __forceinline__ void {}(const Cta &cta) {{", role.name);
-  {
-    auto scope = out.scope();
-    ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops);
-    if (hasOneThread(role))
-      line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
-    if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
-      line(out, "{} r;", typeOfRegisters(role.name));
-    if (!fragmentsOf(role).empty()) {
-      line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
-      line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());
-    }
-    if (awaitsLaunchesAtItsHead(kernel))
-      line(out, "// Before lets, which may read what launches before wrote.\nptx::await_launches();\n"
-                "ptx::release_launches();");
-    emitter.emitFixedLets();
-    if (!kernel.grid.isPersistent)
-      emitter.emitTile();
-    emitter.emitRunningSources();
-    emitter.emitRole();
+  const Braces scope(out, "}\n", "__device__ __forceinline__ void {}(const Cta &cta) {{", role.name);
+  ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);
+  if (hasOneThread(role))
+    line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
+  if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
+    line(out, "{} r;", typeOfRegisters(role.name));
+  if (!fragmentsOf(role).empty()) {
+    line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
+    line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());
   }
-  line(out, "}}\n");
+  if (awaitsLaunchesAtItsHead(kernel))
+    line(out, "// Before lets, which may read what launches before wrote.\nptx::await_launches();\n"
+              "ptx::release_launches();");
+  emitter.emitFixedLets();
+  if (!kernel.grid.isPersistent)
+    emitter.emitTile();
+  emitter.emitRunningSources();
+  emitter.emitRole();
 }
 
 /// Those who compute take what those who load give back; a line, if any.
@@ -217,41 +211,38 @@ static std::string registersFor(const Kernel &kernel, const Role &role) {
 
 /// Warps of a role stand one after the other.
 void ProgramTextEmitter::emitEntry(const Kernel &kernel) {
-  line(out, "extern \"C\" __global__ void {}__launch_bounds__({}, 1) {}(const __grid_constant__ Params params) {{",
-       kernel.grid.hasClusters() ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.grid.cluster) : "", kernel.threads,
-       kernel.symbol);
-  {
-    auto scope = out.scope();
-    line(out, "using namespace {};", namespaceOf(kernel));
-    // Known to be the same in all lanes where roles are whole groups of warps.
-    const bool hasGroups = llvm::all_of(kernel.roles, [](const Role &role) {
-      return role.firstWarp % kGroupWarps == 0 && role.warps % kGroupWarps == 0;
-    });
-    const unsigned unit = hasGroups ? kGroupWarps : 1, firstGroup = kernel.roles.back().firstWarp / kGroupWarps;
-    const llvm::StringRef who = hasGroups ? "group" : "warp";
-    const std::string group = hasGroups ? "group" : fmt::format("warp / {}", kGroupWarps);
-    line(out, "const int {} = ptx::{};", who.str(), hasGroups ? "warp_group_index()" : "warp_index()");
-    auto rowOfGroup = [&](unsigned first) {
-      return fmt::format("{} * kGroupRows", first == 0 ? group : fmt::format("({} - {})", group, first));
-    };
-    line(out, "const Cta cta{{params, ptx::shared_storage<SharedStorage>(), {}}};", rowOfGroup(firstGroup));
-    for (const Role &role : kernel.roles) {
-      const unsigned first = role.firstWarp / unit, end = first + role.warps / unit;
-      const std::string condition = first == 0         ? fmt::format("{} < {}", who.str(), end)
-                                    : end == first + 1 ? fmt::format("{} == {}", who.str(), first)
-                                                       : fmt::format("{0} >= {1} && {0} < {2}", who.str(), first, end);
-      const unsigned ownGroup = role.firstWarp / kGroupWarps;
-      const bool hasOwnRows = ownGroup != firstGroup && !fragmentsOf(role).empty();
-      const std::string argument =
-          hasOwnRows ? fmt::format("{{cta.params, cta.shared, {}}}", rowOfGroup(ownGroup)) : "cta";
-      const std::string registers = registersFor(kernel, role), call = fmt::format("{}({});", role.name, argument);
-      if (role.warps * 32 == kernel.threads)
-        line(out, "{}{}", registers, call);
-      else if (registers.empty())
-        line(out, "if ({})\n  return {}", condition, call);
-      else
-        line(out, "if ({}) {{\n  {}  return {}\n}}", condition, registers, call);
-    }
+  const Braces scope(
+      out, "}\n",
+      "extern \"C\" __global__ void {}__launch_bounds__({}, 1) {}(const __grid_constant__ Params params) {{",
+      clusterDims(kernel), kernel.threads, kernel.symbol);
+  line(out, "using namespace {};", namespaceOf(kernel));
+  // Known to be the same in all lanes where roles are whole groups of warps.
+  const bool hasGroups = llvm::all_of(kernel.roles, [](const Role &role) {
+    return role.firstWarp % kGroupWarps == 0 && role.warps % kGroupWarps == 0;
+  });
+  const unsigned unit = hasGroups ? kGroupWarps : 1, firstGroup = kernel.roles.back().firstWarp / kGroupWarps;
+  const llvm::StringRef who = hasGroups ? "group" : "warp";
+  const std::string group = hasGroups ? "group" : fmt::format("warp / {}", kGroupWarps);
+  line(out, "const int {} = ptx::{};", who.str(), hasGroups ? "warp_group_index()" : "warp_index()");
+  auto rowOfGroup = [&](unsigned first) {
+    return fmt::format("{} * kGroupRows", first == 0 ? group : fmt::format("({} - {})", group, first));
+  };
+  line(out, "const Cta cta{{params, ptx::shared_storage<SharedStorage>(), {}}};", rowOfGroup(firstGroup));
+  for (const Role &role : kernel.roles) {
+    const unsigned first = role.firstWarp / unit, end = first + role.warps / unit;
+    const std::string condition = first == 0         ? fmt::format("{} < {}", who.str(), end)
+                                  : end == first + 1 ? fmt::format("{} == {}", who.str(), first)
+                                                     : fmt::format("{0} >= {1} && {0} < {2}", who.str(), first, end);
+    const unsigned ownGroup = role.firstWarp / kGroupWarps;
+    const bool hasOwnRows = ownGroup != firstGroup && !fragmentsOf(role).empty();
+    const std::string argument =
+        hasOwnRows ? fmt::format("{{cta.params, cta.shared, {}}}", rowOfGroup(ownGroup)) : "cta";
+    const std::string registers = registersFor(kernel, role), call = fmt::format("{}({});", role.name, argument);
+    if (role.warps * 32 == kernel.threads)
+      line(out, "{}{}", registers, call);
+    else if (registers.empty())
+      line(out, "if ({})\n  return {}", condition, call);
+    else
+      line(out, "if ({}) {{\n  {}  return {}\n}}", condition, registers, call);
   }
-  line(out, "}}\n");
 }

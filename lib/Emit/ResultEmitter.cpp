@@ -101,21 +101,3 @@ void OpEmitter::emitCombineLast(const Op &op) {
   line(out, "{}, {}{}, {});", hasLse ? fmt::format("head_lse(cta.params, {})", headOf(op)) : "nullptr", rowsOfLse(),
        expression(combine.row()), expression(rowEndOf(op)));
 }
-
-/// O and LSE on their way out of the CTA: whole, or the key warps' results, or the part of a split.
-void OpEmitter::emitResult(const Op &op) {
-  switch (op.kind) {
-  case OpKind::StorePartial:
-    return emitStorePartial(op);
-  case OpKind::StoreMerged:
-    return emitStoreMerged(op);
-  case OpKind::Store:
-    return emitStore(op);
-  case OpKind::StoreLse:
-    return emitStoreLse(op);
-  case OpKind::CombineLast:
-    return emitCombineLast(op);
-  default:
-    return emitStoreSplit(op);
-  }
-}

@@ -12,9 +12,9 @@ namespace fagen {
 /// Expressions of the row `q`, conditions of `q` and of the key `k`.
 struct KeysOfRow {
   ir::Expr begin;                ///< the first key; null where nothing bounds keys from below
-  ir::Expr end;                  ///< behind the last one
+  ir::Expr end;                  ///< one past the last
   std::vector<ir::Expr> follow;  ///< each holds from some key on: keys before that are not seen
-  std::vector<ir::Expr> areOver; ///< each holds from some key on: that one and those behind it are not seen
+  std::vector<ir::Expr> areOver; ///< each holds from some key on: that one and those after it are not seen
 
   bool areBoundBelow() const { return begin || !follow.empty(); }
 };

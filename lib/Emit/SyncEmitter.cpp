@@ -19,15 +19,18 @@ std::string OpEmitter::mbarrier(const Operand &operand) const {
 /// As the text counts warps; the number where one arrives, or the text has no such constants.
 std::string OpEmitter::arrivalsAt(const MbarrierInitOp<const Op> &init) const {
   std::string text = std::to_string(init.arrivals());
+  if (!measureOf(kernel, Measure::Warps))
+    return text;
   for (const Role &of : kernel.roles)
     forEach<ArriveOp>(of.body, [&](ArriveOp<const Op> arrive) {
-      if (arrive.bar().buffer != init.bar().buffer || !countsWarps())
+      if (arrive.bar().buffer != init.bar().buffer)
         return;
       const bool isByWarp = arrive.by() == Actor::Warp, isByGroup = arrive.by() == Actor::Group;
       const int64_t units = isByWarp ? of.warps : isByGroup ? of.warps / kGroupWarps : 1;
       if (units == 1 || init.arrivals() % units != 0 || (init.arrivals() != units && !arrive.cluster()))
         return;
-      text = fmt::format("{}{}", init.arrivals() == units ? "" : "kCluster * ", isByWarp ? "kWarps" : "kWarps / 4");
+      text = fmt::format("{}{}", init.arrivals() == units ? "" : clusterOf(kernel) + " * ",
+                         isByWarp ? "kWarps" : "kWarps / 4");
     });
   return text;
 }
@@ -48,13 +51,12 @@ void OpEmitter::emitArrive(const Op &op) {
   const ArriveOp arrive(op);
   const std::string bar = mbarrier(arrive.bar());
   if (arrive.bytes())
-    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteBehind(op));
+    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteAfter(op));
   const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
   const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
   if (arrive.cluster())
-    return line(out, "arrive_in_cluster{}<{}>({});{}", by,
-                countsWarps() ? "kCluster" : std::to_string(kernel.grid.cluster), bar, noteBehind(op));
-  line(out, "arrive{}({});{}", by, bar, noteBehind(op));
+    return line(out, "arrive_in_cluster{}<{}>({});{}", by, clusterOf(kernel), bar, noteAfter(op));
+  line(out, "arrive{}({});{}", by, bar, noteAfter(op));
 }
 
 /// All slots of the ring, of which the op is the first one's.
@@ -63,21 +65,11 @@ void OpEmitter::emitRingInit(const Op &op) {
   line(out, "mbarrier_init(cta.shared.{}, {});", init.bar().buffer->name, arrivalsAt(init));
 }
 
-void OpEmitter::emitSync(const Op &op) {
-  if (const auto init = dynCast<MbarrierInitOp>(op)) {
-    const Operand &bar = init->bar();
-    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name, bar.position.str(),
-                arrivalsAt(*init));
-  }
-  if (const auto wait = dynCast<WaitOp>(op))
-    return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteBehind(op));
-  if (op.kind == OpKind::Arrive)
-    return emitArrive(op);
-  if (op.kind == OpKind::Fence)
-    return emitFence(op);
-  if (op.kind == OpKind::AwaitLaunches)
-    return line(out, "ptx::await_launches();\nptx::release_launches();");
-  emitTurn(op);
+void OpEmitter::emitSlotInit(const Op &op) {
+  const MbarrierInitOp init(op);
+  const Operand &bar = init.bar();
+  line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name, bar.position.str(),
+       arrivalsAt(init));
 }
 
 static const Role &roleOf(const Kernel &kernel, const Op &op) {
@@ -88,7 +80,7 @@ static const Role &roleOf(const Kernel &kernel, const Op &op) {
   });
 }
 
-/// In front of the loop over tiles and behind it one group does, by its number among all groups of the CTA.
+/// Before the loop over tiles and after it one group does this, by its number among all groups of the CTA.
 void OpEmitter::emitTurn(const Op &op) {
   std::optional<IndentedStream::Scope> scope;
   std::string row = "cta.group_row";
@@ -99,8 +91,9 @@ void OpEmitter::emitTurn(const Op &op) {
     callStandsHere();
     row = fmt::format("{} * kGroupRows", group);
   }
-  const std::string groups = countsWarps() ? "kWarps / 4" : std::to_string(op.integer(Attr::Groups));
-  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteBehind(op));
+  const std::string groups =
+      measureOf(kernel, Measure::Warps) ? "kWarps / 4" : std::to_string(op.integer(Attr::Groups));
+  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteAfter(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {

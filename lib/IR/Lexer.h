@@ -49,7 +49,13 @@ public:
     rest = rest.drop_front(token.size());
     return true;
   }
-  bool expect(llvm::StringRef token) { return accept(token) || error("expected '" + token + "'"); }
+  bool expect(llvm::StringRef token) { return accept(token) || missing("'" + token + "'", token); }
+  /// Reports that `what` is missing at the cursor, what stands there, and which of the candidates was probably meant.
+  bool missing(const llvm::Twine &what, llvm::ArrayRef<llvm::StringRef> candidates = {}) {
+    const std::string found = shownAtCursor();
+    const llvm::StringRef near = nearestWord(peekWord(), candidates);
+    return error("expected " + what + ", not " + found + (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
+  }
 
   llvm::StringRef peekWord() {
     skipSpace();
@@ -58,7 +64,7 @@ public:
   bool word(llvm::StringRef &result, const llvm::Twine &what) {
     result = peekWord();
     if (result.empty() || llvm::isDigit(result.front()))
-      return error("expected " + what);
+      return missing(what);
     rest = rest.drop_front(result.size());
     return true;
   }
@@ -78,7 +84,7 @@ public:
     const bool negative = std::is_signed_v<Integer> && rest.starts_with("-");
     const llvm::StringRef digits = rest.drop_front(negative).take_while(llvm::isDigit);
     if (digits.empty())
-      return error("expected a number");
+      return missing("a number");
     const llvm::StringRef text = rest.take_front(digits.size() + negative);
     if (text.getAsInteger(10, result))
       return error("number '" + text + "' does not fit in " + llvm::Twine(8 * sizeof(Integer)) + " bits");
@@ -89,7 +95,7 @@ public:
   /// "text" with \\ and \HH.
   bool string(std::string &result) {
     if (!at("\""))
-      return error("expected a string");
+      return missing("a string, as in \"text\"");
     const char *begin = position();
     rest = rest.drop_front();
     result.clear();
@@ -133,7 +139,8 @@ public:
       result = *value;
       return accept(text);
     }
-    return error("expected a " + what + ": " + listOfNames(values));
+    const std::vector<llvm::StringRef> names = namesOf(values);
+    return missing("a " + what + ": " + alternatives(names), names);
   }
 
   /// Nothing, or loc("file":line[:column])
@@ -156,11 +163,19 @@ public:
   bool note(std::string &note) { return !accept("note") || (expect("(") && string(note) && expect(")")); }
 
 private:
-  template <typename Range> static std::string listOfNames(const Range &values) {
+  template <typename Range> static std::vector<llvm::StringRef> namesOf(const Range &values) {
     std::vector<llvm::StringRef> names;
     for (const auto &value : values)
       names.push_back(toString(value));
-    return alternatives(names);
+    return names;
+  }
+
+  /// The word, number or character at the cursor, in quotes.
+  std::string shownAtCursor() {
+    if (atEnd())
+      return "the end of the file";
+    const llvm::StringRef word = peekWord();
+    return ("'" + (word.empty() ? rest.take_front(1) : word) + "'").str();
   }
 
   static bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }

@@ -146,6 +146,17 @@ private:
     return lexer.expect("}");
   }
 
+  bool unknownAttribute(const OpInfo &info, StringRef name, const char *place) {
+    std::vector<StringRef> known;
+    for (const AttributeInfo &attribute : info.attributes)
+      known.push_back(attribute.name);
+    const StringRef near = nearestWord(name, known);
+    const std::string remedy = known.empty()  ? "it takes none"
+                               : near.empty() ? "it has " + alternatives(known)
+                                              : ("did you mean '" + near + "'?").str();
+    return lexer.error(place, info.name + " has no attribute '" + name + "'; " + remedy);
+  }
+
   bool parseAttribute(Op &op) {
     const char *place = lexer.position();
     StringRef name;
@@ -154,7 +165,7 @@ private:
     const OpInfo &info = opInfo(op.kind);
     const auto *attribute = llvm::find_if(info.attributes, [&](const AttributeInfo &a) { return a.name == name; });
     if (attribute == info.attributes.end())
-      return lexer.error(place, info.name + " has no attribute '" + name + "'");
+      return unknownAttribute(info, name, place);
     if (op.has(attribute->attr))
       return lexer.error(place, "attribute '" + name + "' is given twice");
     if (!lexer.expect("="))

@@ -29,7 +29,7 @@ public:
       if (!parseKernel(*program.kernels.back()))
         return false;
     }
-    return lexer.expect("}") && (lexer.atEnd() || lexer.error("expected the end of the file"));
+    return lexer.expect("}") && (lexer.atEnd() || lexer.missing("the end of the file"));
   }
 
 private:
@@ -84,9 +84,10 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error(
-          "expected about, options, grid, size, param, const, global, scratch, view, shared, fragment, let, site, "
-          "role or '}'");
+      return lexer.missing("about, options, grid, size, param, const, global, scratch, view, shared, fragment, let, "
+                           "site, role or '}'",
+                           {"about", "options", "grid", "size", "param", "const", "global", "scratch", "view", "shared",
+                            "fragment", "let", "site", "role"});
     return lexer.expect(word) && buffers->parseBuffer(*space);
   }
 

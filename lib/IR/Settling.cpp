@@ -32,6 +32,7 @@ static std::optional<TermBounds> boundsOfTerms(const Op &product) {
   case ElementType::BF16:
     return TermBounds{device::kSettledSumBf16, device::kLoweredBitsBf16};
   case ElementType::E4M3:
+    return TermBounds{device::kSettledSumE4M3, device::kLoweredBitsE4M3};
   case ElementType::E5M2:
   case ElementType::F32:
   case ElementType::U32:

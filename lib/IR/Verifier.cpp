@@ -10,6 +10,7 @@
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
+#include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -198,7 +199,7 @@ private:
   void checkRead(const Let &let, const Expr &read) {
     const StringRef name = read.operands().front().name();
     const Buffer *const tensor = kernel.buffer(name.drop_front());
-    const bool isRead = tensor && (llvm::is_contained(kernel.readTensors(), tensor) ||
+    const bool isRead = tensor && (llvm::is_contained(kernel.readTensors(), tensor) || isOfReals(*tensor) ||
                                    (let.judged && tensor == kernel.scratchTensor()));
     if (!isRead || tensor->shape.size() != read.indices().size())
       state.defect(kernel.location, "let " + let.name + " reads '" + read.str() +

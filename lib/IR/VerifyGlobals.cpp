@@ -329,7 +329,7 @@ static void verifyNumbers(const Op &op, const Buffer &matrix, VerifierState &sta
 /// Ops with a matrix of global memory, or a counter.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
-  const bool isOfColumn = op.kind == OpKind::StoreLse,
+  const bool isOfColumn = op.kind == OpKind::StoreLse || storesValues(op),
              isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
                           isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit ||
                           op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber ||
@@ -364,7 +364,7 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
     return verifyMergeOfParts(MergePartsOp(op), state);
   if (isOfColumn) {
     verifyColumn(op, *matrix, state);
-    if (!op.has(Attr::Factor) && !op.has(Attr::Unit))
+    if (op.kind == OpKind::StoreLse && !op.has(Attr::Factor) && !op.has(Attr::Unit))
       defect("attribute 'factor' is missing: what makes nats of %" + op.operands[1].buffer->name);
   } else if (matrix->shape.size() != 2) {
     return defect("%" + matrix->name + " has " + Twine(matrix->shape.size()) +

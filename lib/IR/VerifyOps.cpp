@@ -201,8 +201,22 @@ private:
 
   // What single kinds need beyond the table.
 
+  /// An analysis tries values of lets, and knows none of a size or an index of the grid.
+  void checkBound(const Op &op, const Expr &bound) {
+    bound.forEachVariable([&](StringRef name) {
+      const bool isSize = llvm::is_contained(kernel.sizes, name);
+      const bool isIndex =
+          llvm::any_of(kernel.grid.indices, [&](const GridIndex &index) { return index.name == name; });
+      if (isSize || isIndex)
+        defect(op, "a loop's bounds are of lets, and '" + bound.str() + "' names the " + (isSize ? "size" : "index") +
+                       " '" + name + "'; name it: let last = " + bound.str());
+    });
+  }
+
   void checkLoop(const Op &op) {
     const LoopOp loop(op);
+    checkBound(op, loop.begin());
+    checkBound(op, loop.end());
     const std::string variable = loop.variable().str();
     const bool isNew = state.declare(variable) && !isIntegerOfRun(variable);
     if (!isNew)
@@ -254,19 +268,22 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
-  /// One that is there to be read, or one of f32 that ops name, too.
+  /// One that is there to be read, or a parameter of f32, in programs of integers, too, that ops name as well.
   bool isRead(const Buffer &tensor) const {
-    const bool isOfReals =
-        tensor.type == ElementType::F32 && !tensor.shape.empty() && !tensor.map && !tensor.param.empty();
-    return isOfReals || llvm::is_contained(kernel.readTensors(), &tensor);
+    const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
+               isOfIntegers =
+                   kernel.hasOwnParams() && (tensor.type == ElementType::I32 || tensor.type == ElementType::U32);
+    return isOfReals(tensor) || (isParam && isOfIntegers) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 
   bool checkRead(const Op &op, const Expr &read, bool isBox = false) {
     const StringRef name = read.operands().front().name();
     const Buffer *const tensor = kernel.buffer(name.drop_front());
     if (!tensor || !isRead(*tensor)) {
+      const bool isHalf = tensor && sizeOf(tensor->type) == 2;
       defect(op, "its value reads '" + name +
-                     "', which is not a tensor that is declared as a param, nor a global one of f32");
+                     "', which is not a tensor that is declared as a param, nor a global one of f32, i32 or u32" +
+                     (isHalf ? "; elements of 16 bits come by copy_issue and convert" : ""));
       return false;
     }
     const size_t ends = isBox ? 2 : 1;

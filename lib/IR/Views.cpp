@@ -31,7 +31,11 @@ llvm::SmallVector<Expr, 4> Matrix::indexOf(const Expr &row, const Expr &column) 
   return index;
 }
 
-static void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_ref<void(const Buffer &)> visit) {
+bool fagen::ir::isOfReals(const Buffer &tensor) {
+  return tensor.type == ElementType::F32 && !tensor.shape.empty() && !tensor.map && !tensor.param.empty();
+}
+
+void fagen::ir::forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_ref<void(const Buffer &)> visit) {
   if (expr.kind() == ExprKind::Read)
     visit(*kernel.buffer(expr.operands().front().name().drop_front()));
   for (const Expr &operand : expr.operands())
@@ -39,12 +43,12 @@ static void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_r
 }
 
 void fagen::ir::forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit) {
-  forEachExpr(op, [&](const Expr &expr) { ::forEachRead(kernel, expr, visit); });
+  forEachExpr(op, [&](const Expr &expr) { forEachRead(kernel, expr, visit); });
   for (const Operand *const operand : globalOperandsOf(op))
     if (const Buffer &matrix = *operand->buffer; matrix.map)
       for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix.map->at), llvm::ArrayRef(matrix.shape)})
         for (const Expr &expr : list)
-          ::forEachRead(kernel, expr, visit);
+          forEachRead(kernel, expr, visit);
 }
 
 Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
@@ -164,6 +168,8 @@ bool fagen::ir::copiesWholeRows(const Op &copy) {
   return !matrix.isVector() && hasEvenRows(matrix) && firstColumnOf(copy) == constant(0) &&
          matrix.columns() == copy.operands.front().buffer->columns.expr();
 }
+
+bool fagen::ir::storesValues(const Op &op) { return op.kind == OpKind::Store && op.operands[1].buffer->columns == 1; }
 
 bool fagen::ir::storesVectors(const Op &store) {
   const Matrix matrix = matrixOf(store);

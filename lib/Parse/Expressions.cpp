@@ -120,8 +120,9 @@ std::unique_ptr<ast::Expr> Parser::parsePrimary() {
     fail("expected a number, a name or '(', not " + describeToken() + operandHint());
     return nullptr;
   }
-  if (token.is("not") && (ahead.kind == Token::Word || ahead.is("("))) {
-    fail("unexpected 'not'" + operatorHint());
+  const bool isOtherOperator = token.is("not") || (token.is("if") && isInForm);
+  if (isOtherOperator && (ahead.kind == Token::Word || ahead.is("("))) {
+    fail("unexpected '" + token.text + "'" + operatorHint());
     return nullptr;
   }
   if (ahead.is("("))

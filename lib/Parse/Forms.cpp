@@ -79,16 +79,16 @@ bool Parser::parseFormParam(ast::Form &form) {
 
 /// What follows a param's name.
 bool Parser::parseFormParamRest(ast::FormParam &param) {
-  const bool isValue = token.is("=") || token.kind == Token::Word;
+  const bool isValue = token.is("=") || token.is(";") || token.kind == Token::Word;
   if (!expect(":", "before the param's type", isValue ? "; it is written param x: f32" : "") || !parseParamType(param))
     return false;
   if (accept("in")) {
-    if (!expect("[", "before the param's range") || !(param.low = parseExpr()) ||
+    if (!expect("[", "before the param's range", "; a range is written [low, high]") || !(param.low = parseExpr()) ||
         !expect(",", "between the ends of the range") || !(param.high = parseExpr()) ||
         !expect("]", "after the param's range"))
       return false;
   }
-  return expectSemicolon("after the param");
+  return expectSemicolon("after the param", token.is("=") ? "; a param has no default: each call gives it" : "");
 }
 
 bool Parser::parseFormLine(ast::Form &form) {

@@ -23,8 +23,12 @@ bool isOtherTarget(const Token &token) {
 }
 
 std::string fileHint(const Token &token) {
+  if (token.is("}"))
+    return "; this one closes nothing: take it out";
   if (token.kind != Token::Word)
     return "";
+  if (token.is("include") || token.is("import") || token.is("using"))
+    return "; a file is read alone: copy here what it takes from others";
   if (isPartOfKernel(token))
     return ("; " + token.text + " stands in a kernel: kernel NAME { ... }").str();
   if (isOtherTarget(token))
@@ -46,12 +50,22 @@ std::string kernelHint(const Token &token, const Token &ahead) {
   return near.empty() ? "" : ("; did you mean '" + near + "'?").str();
 }
 
+std::string Parser::keyHint(StringRef key) const {
+  if (key == "if")
+    return "; a condition is written when head_dim == 64 { ... }";
+  if (key == "let" || key == "set" || key == "const" || key == "var")
+    return ("; a key stands alone: " + token.text + " = ...;").str();
+  return "";
+}
+
 std::string Parser::operatorHint() const {
   static constexpr std::pair<StringLiteral, StringLiteral> kOthers[] = {
       {"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}, {"&", "&&"}, {"|", "||"},
   };
   if (token.is("=") && (ahead.is("<") || ahead.is(">")))
     return ("; '=" + ahead.text + "' is written '" + ahead.text + "='").str();
+  if (token.is(",") && isInForm)
+    return "; truth values are joined with && or ||";
   if (token.is("in"))
     return "; a range is written low <= k && k <= high";
   if (token.is("=") || (token.is("!") && ahead.is("=")))
@@ -79,7 +93,25 @@ std::string Parser::operandHint() const {
 }
 
 std::string Parser::emptyHint() const {
-  return token.is(";") && lastEnd.isValid() && lastEnd.getPointer()[-1] == '}' ? "; none follows a '}'" : "";
+  if (!token.is(";") || !lastEnd.isValid())
+    return "";
+  return lastEnd.getPointer()[-1] == '}' ? "; none follows a '}'" : "; this ';' is one too many";
+}
+
+std::string Parser::nameHint() const {
+  if (token.is("-"))
+    return "; names have _ in its place";
+  return "";
+}
+
+/// The rest of a line that was to divide by //.
+std::string Parser::commentHint() const {
+  if (!lastEnd.isValid() || token.kind == Token::End)
+    return "";
+  const StringRef gap(lastEnd.getPointer(), token.text.begin() - lastEnd.getPointer());
+  return isInForm && gap.take_until([](char c) { return c == '\n'; }).contains("//")
+             ? "; // begins a comment; integers are divided by floor_div(a, b)"
+             : "";
 }
 
 std::string Parser::valueHint() const {

@@ -148,14 +148,19 @@ Token Lexer::punctuation() {
   return make(Token::Punctuation, begin);
 }
 
-/// "bf16": a word, once it was reported.
+/// "bf16": a word, once it was reported. "a.fa" is none.
 Token Lexer::quoted() {
   const char *const begin = position++;
   Token inner = word();
-  if (peek() == *begin)
-    ++position;
+  const StringRef rest(position, end - position);
+  const size_t close = rest.take_until([](char c) { return c == '\n'; }).find(*begin);
+  if (close != StringRef::npos)
+    position += close + 1;
+  if (close != StringRef::npos && close != 0)
+    inner = make(Token::Reported, begin);
+  const StringRef text = StringRef(begin + 1, position - begin - 1).trim(*begin);
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
-              "words are written without quotes: " + inner.text);
+              "words are written without quotes: " + text);
   return inner;
 }
 
@@ -194,17 +199,20 @@ bool Lexer::skipUnknown() {
     ++position;
   const StringRef text(begin, std::min<size_t>(position - begin, 16));
   std::string shown;
-  if (json::isUTF8(text))
+  if (json::isUTF8(text) && none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
     shown = text.str();
   else
     raw_string_ostream(shown).write_escaped(text);
-  const StringRef remedy = text == "." && isDigit(peek()) ? "a decimal begins with a digit: 0.5" : remedyFor(text);
+  const bool isControl = static_cast<unsigned char>(text.front()) < ' ';
+  const StringRef remedy = isControl                        ? "it is no character of a text; take it out"
+                           : text == "." && isDigit(peek()) ? "a decimal begins with a digit: 0.5"
+                                                            : remedyFor(text);
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
               "unexpected '" + shown + "'" + (remedy.empty() ? "" : "; " + remedy));
   if (text.starts_with("#"))
     while (position != end && *position != '\n')
       ++position;
-  return remedy.empty() || text.starts_with("#") || text.starts_with("\u00A0");
+  return remedy.empty() || isControl || text.starts_with("#") || text.starts_with("\u00A0");
 }
 
 Token Lexer::next() {

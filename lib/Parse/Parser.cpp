@@ -9,12 +9,34 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
 
 using namespace llvm;
 
 namespace fagen {
 
-ast::File parseSpec(StringRef text, Diagnostics &diags) { return Parser(text, diags).parseFile(); }
+/// `program @name`, with which textual IR begins; nothing in a spec.
+static std::optional<SMRange> programAtHead(StringRef text) {
+  SourceMgr sources;
+  sources.AddNewSourceBuffer(MemoryBuffer::getMemBuffer(text, "", /*RequiresNullTerminator=*/false), SMLoc());
+  Diagnostics silent(sources, nulls());
+  const Token first = Lexer(text, silent).next();
+  const bool isProgram = first.is("program") && text.substr(first.text.end() - text.begin()).ltrim().starts_with("@");
+  return isProgram ? std::optional(first.range()) : std::nullopt;
+}
+
+ast::File parseSpec(StringRef text, Diagnostics &diags) {
+  const std::optional<SMRange> program = programAtHead(text);
+  if (!program)
+    return Parser(text, diags).parseFile();
+  diags.error(*program, "this is a program, no spec: fagen PROGRAM.fair -o DIR compiles it, and fagen-opt checks it");
+  ast::File nothing;
+  nothing.hasLostTargets = true;
+  return nothing;
+}
 
 //===-- Tokens and recovery
 //----------------------------------------------------------------------------------------===//
@@ -56,7 +78,8 @@ bool Parser::expectSemicolon(StringRef where, const std::string &hint) {
     return true;
   if (!atNewLine() && !token.is("}"))
     return fail("expected ';' " + where + ", not " + describeToken() + hint);
-  diags.error(SMRange(lastEnd, lastEnd), "expected ';' " + where, SMFixIt(SMRange(lastEnd, lastEnd), ";"));
+  diags.error(SMRange(lastEnd, lastEnd), "expected ';' " + where + commentHint(),
+              SMFixIt(SMRange(lastEnd, lastEnd), ";"));
   return true;
 }
 
@@ -104,7 +127,7 @@ bool Parser::atBlockAround(StringRef what) const {
 bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   SMRange open = token.range();
   // Statements that follow at once are those of the block: only its '{' is missing.
-  const std::string hint = what != "when"  ? ""
+  const std::string hint = what != "when"  ? nameHint()
                            : token.is(":") ? "; a schedule's when has a block: { ... }"
                                            : operatorHint();
   const bool isOfBlock = (token.kind == Token::Word && ahead.is("=")) || token.is("when") || token.is("otherwise") ||
@@ -127,6 +150,8 @@ bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
     if (statement())
       continue;
     recover();
+    if (token.is(";") && !emptyHint().empty())
+      advance(); // of a value in { }, which was reported
     if (lost)
       lost->mayBeAny |= !isEmpty && lost->keys.size() == lostBefore;
     if (token.text.begin() == before && !token.is("}"))
@@ -161,7 +186,8 @@ ast::File Parser::parseFile() {
   ast::File file;
   const bool isMisspelt = isOtherTarget(token) || (token.kind == Token::Word && !token.is("target") &&
                                                    !nearestWord(token.text, {"target"}).empty());
-  file.hasLostTargets = isMisspelt;
+  const bool isOfFile = token.is("target") || token.is("kernel") || token.is("form");
+  file.hasLostTargets = isMisspelt || (!isOfFile && !fileHint(token).empty());
   if (token.is("target") && !parseTarget(file)) {
     file.hasLostTargets = true;
     recover();
@@ -173,6 +199,8 @@ ast::File Parser::parseFile() {
       parsed = parseKernel(file);
     else if (token.is("form"))
       parsed = parseForm(file);
+    else if (token.is("target") && file.hasLostTargets && file.targets.empty() && file.kernels.empty())
+      parsed = parseTarget(file); // only what stands before it is wrong
     else if (token.is("target"))
       parsed = fail("target comes first in the file, and once");
     else if (const std::string hint = fileHint(token); !isLeftOpen || hint.find(" stands in ") == std::string::npos)
@@ -297,6 +325,8 @@ bool Parser::parseClaim(ast::Kernel &kernel) {
   ast::Claim claim;
   claim.range = token.range();
   advance();
+  if (token.is("{"))
+    return fail("expected a condition, not '{'; claims have no block: claim CONDITION;");
   claim.condition = parseExpr();
   if (!claim.condition || !expectSemicolon("after the condition", operatorHint()))
     return false;
@@ -318,8 +348,10 @@ bool Parser::parseSelectLine(ast::Select &select) {
                                                          : emptyHint()));
   }
   line.range = rangeFrom(begin);
-  if (!expect(":", "before the schedule's name", line.condition ? operatorHint() : "") ||
-      !expectName(line.schedule, "a schedule's name") || !expectSemicolon("after the schedule's name"))
+  const bool isArrow = token.is("=") && ahead.is(">");
+  const std::string hint = isArrow ? "; a line is when CONDITION : NAME;" : line.condition ? operatorHint() : "";
+  if (!expect(":", "before the schedule's name", hint) || !expectName(line.schedule, "a schedule's name") ||
+      !expectSemicolon("after the schedule's name"))
     return false;
   select.lines.push_back(std::move(line));
   return true;

@@ -31,6 +31,10 @@ private:
   std::string operatorHint() const;
   std::string operandHint() const;
   std::string emptyHint() const;
+  std::string nameHint() const;
+  std::string commentHint() const;
+  /// After a word that was taken for a key, and has no '='.
+  std::string keyHint(llvm::StringRef key) const;
   /// What may have been meant where a value ends, and the token follows.
   std::string valueHint() const;
   llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }

@@ -15,8 +15,8 @@ namespace fagen {
 bool Parser::parseSetting(ast::Setting &setting) {
   if (!expectName(setting.key, "a key"))
     return false;
-  const bool parsed =
-      expect("=", "after the key") && parseValue(setting.value) && expectSemicolon("after the value", valueHint());
+  const bool parsed = expect("=", "after the key", keyHint(setting.key.text)) && parseValue(setting.value) &&
+                      expectSemicolon("after the value", valueHint());
   if (!parsed && lost)
     lost->keys.push_back(setting.key.text);
   return parsed;
@@ -178,7 +178,10 @@ bool Parser::parseDim(std::vector<int64_t> &choices) {
   do {
     if (token.kind != Token::Integer)
       return fail("expected " + Twine(isTune ? "an integer" : "a value") + ", not " + describeToken() +
-                  (token.is("(") ? "; values stand without parentheses, a tile as 128 x 64" : ""));
+                  (token.is("(")   ? "; values stand without parentheses, a tile as 128 x 64"
+                   : token.is("{") ? "; several values stand in [ ]"
+                   : token.is("-") ? "; values have no sign"
+                                   : ""));
     choices.push_back(token.integer);
     advance();
   } while (isTune && accept(","));

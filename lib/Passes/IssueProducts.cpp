@@ -73,16 +73,23 @@ bool endsApartFrom(const Ops &ops, const Product &product) {
   return true;
 }
 
+/// Those in a vote stay: they are of warps that come along, each by itself.
 void issueAlone(Block &block) {
-  rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
+  Ops ops;
+  for (std::unique_ptr<Op> &op : block.ops) {
+    if (op->kind != OpKind::Vote)
+      issueAlone(op->body);
     const auto product = dynCast<MmaOp>(std::as_const(*op));
-    if (!product)
-      return ops.push_back(std::move(op));
-    if (endsApartFrom(ops, *asProduct(*op)))
-      return void(ops.insert(ops.end() - 2, issueOf(*product)));
-    appendIssue(ops, *product);
-    appendWait(ops, 0, op->location);
-  });
+    if (!product) {
+      ops.push_back(std::move(op));
+    } else if (endsApartFrom(ops, *asProduct(*op))) {
+      ops.insert(ops.end() - 2, issueOf(*product));
+    } else {
+      appendIssue(ops, *product);
+      appendWait(ops, 0, op->location);
+    }
+  }
+  block.ops = std::move(ops);
 }
 
 bool isProductLoop(const Op &op) {

@@ -17,6 +17,10 @@
 // order). Copies past the last tile are skipped, but their groups are committed all the same: a wait counts groups, and
 // the count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st)
 // stands at the same places without commits and waits.
+//
+// Steps without a product run ahead alike, K being what their first reader of a ring reads. What is copied outside of
+// loops is awaited where it is read first: in the first step, before it, or, where a problem may have no step, after
+// it.
 
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
@@ -43,23 +47,22 @@ class LoadPipeliner {
 public:
   explicit LoadPipeliner(Kernel &kernel) : kernel(kernel), refill(refillOf(kernel)) {}
 
-  /// Each loop copies what its products and maps read, each into a ring, all with as many slots, and nothing is ahead
-  /// or awaited yet.
+  /// Each loop copies what its ops read, each into a ring, all with as many slots, and nothing is ahead or awaited yet.
   bool fits(const Role &role, ShapeCheck &shape) const {
     const Op *before = nullptr;
     for (const std::unique_ptr<Op> &op : role.body.ops) {
       if (op->kind != OpKind::Loop)
         continue;
       const bool goesOn = before ? goesOnCopying(*before, *op) : LoopOp(std::as_const(*op)).begin() == constant(0);
-      if (!shape.needs(
-              copiesOperands(*op),
-              "loops that copy operands of their products and maps, each once into a ring at the loop's position, and "
-              "all into rings of as many slots",
-              op->location) ||
+      if (!shape.needs(copiesOperands(*op),
+                       "loops that copy what their own ops read, each once into a ring at the loop's position, and "
+                       "all into rings of as many slots",
+                       op->location) ||
           !shape.needs(goesOn, "loops from 0 on, each with the copies of the one before", op->location) ||
-          !shape.needs(refill != Refill::Split || !before || ringsOfFirst(*before) == ringsOfFirst(*op),
+          !shape.needs(refill != Refill::Split || !before || !firstProduct(*op) ||
+                           ringsOfFirst(*before) == ringsOfFirst(*op),
                        "loops whose first products read the same rings, where refill is split", op->location) ||
-          !shape.needs(refill != Refill::Split || readsApart(*op) ||
+          !shape.needs(refill != Refill::Split || !firstProduct(*op) || readsApart(*op) ||
                            ringsOfFirst(*op).size() == countOf(op->body, OpKind::CopyIssue),
                        "steps that are done with what their first product reads, where refill is split", op->location))
         return false;
@@ -73,12 +76,13 @@ public:
   void run(Block &body) {
     takeTemplates(body);
     stages = CopyIssueOp(*first.front()).dst().buffer->stages;
-    joint = refill != Refill::Split || rest.empty();
+    joint = refill != Refill::Split || rest.empty() || !hasProduct;
     tiles = LoopOp(*lastLoop(body)).end();
     isAsync = isThreadAsyncCopy(*first.front());
     Ops ops;
     bool beforeLoops = true, hasPrologue = false, isLoaded = false;
-    loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
+    loadsEarly = readsEarly(body);
+    Open open; // what nobody has awaited yet
     for (std::unique_ptr<Op> &op : body.ops) {
       if (const auto loop = dynCast<LoopOp>(*op)) {
         if (!std::exchange(hasPrologue, true))
@@ -86,23 +90,60 @@ public:
         beforeLoops = false;
         const Expr j = ir::variable(loop->variable());
         op->body.ops = joint ? jointStep(std::move(op->body.ops), j) : splitStep(std::move(op->body.ops), j);
-      } else if (const auto copy = dynCast<CopyIssueOp>(*op); copy && beforeLoops && !loadsFragment) {
+      } else if (const auto copy = dynCast<CopyIssueOp>(*op);
+                 copy && beforeLoops && !loadsEarly && !isReadOutside(body, copy->dst().buffer)) {
         copy->setWhen(lessThan(constant(0), tiles)); // else nothing would wait for it
-      } else if (const auto load = dynCast<LoadFragmentOp>(*op);
-                 load && beforeLoops && !std::exchange(isLoaded, true)) {
+      } else if (beforeLoops && readsAny(*op, open) && !std::exchange(isLoaded, true)) {
         appendCommit(ops, "pipeline-loads: the group of Q"); // and of what else is loaded after it
-        if (!load->src().buffer->overlays) {                 // the rings are free: K and V need not wait for Q
+        if (!readsOverlay(*op)) {                            // the rings are free: K and V need not wait for Q
           hasPrologue = true;
           buildPrologue(ops);
         }
         appendWait(ops, "pipeline-loads: Q has arrived");
+        open.clear();
+      } else {
+        await(ops, *op, open);
+        addCopied(*op, open);
       }
       ops.push_back(std::move(op));
     }
     body.ops = std::move(ops);
   }
 
+  /// Of a role without such loops.
+  void awaitAll(Block &body) {
+    isAsync = firstOf(body, isThreadAsyncCopy);
+    Ops ops;
+    Open open;
+    for (std::unique_ptr<Op> &op : body.ops) {
+      await(ops, *op, open);
+      addCopied(*op, open);
+      ops.push_back(std::move(op));
+    }
+    body.ops = std::move(ops);
+  }
+
 private:
+  using Open = llvm::SmallPtrSet<const Buffer *, 4>;
+
+  static void addCopied(const Op &op, Open &open) {
+    if (const auto copy = dynCast<CopyIssueOp>(op))
+      open.insert(copy->dst().buffer);
+    forEach<CopyIssueOp>(op.body, [&](CopyIssueOp<const Op> copy) { open.insert(copy.dst().buffer); });
+  }
+
+  /// Before the first op that reads of what is open.
+  void await(Ops &ops, const Op &op, Open &open) const {
+    if (!readsAny(op, open))
+      return;
+    if (isAsync)
+      ops.push_back(
+          makeCopyCommit({.location = op.location, .note = "pipeline-loads: the group of what is read next"}));
+    if (isAsync)
+      ops.push_back(makeCopyWait({.pending = -1, .location = op.location, .note = "pipeline-loads: it has arrived"}));
+    open.clear();
+  }
+
   /// IR from text may lack the option.
   static Refill refillOf(const Kernel &kernel) {
     return valueOr(kernel.options.refill, mmaFamily(kernel.backend).isCollective ? Refill::Split : Refill::Joint);
@@ -116,10 +157,42 @@ private:
     return product && (product->a == ring || product->b == ring);
   }
 
-  /// Whether a map takes a value of each column from it.
-  static bool mapReads(const Op &op, const Buffer *ring) {
-    const auto map = dynCast<MapOp>(op);
-    return map && (map->x().buffer == ring || map->y().buffer == ring);
+  /// Whether an operand of it is the buffer, other than what a copy fills.
+  static bool takes(const Op &op, const Buffer *buffer) {
+    return op.kind != OpKind::CopyIssue &&
+           llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == buffer; });
+  }
+
+  /// It or an op in its body.
+  static bool readsAny(const Op &op, const Open &open) {
+    auto reads = [&](const Op &each) {
+      return llvm::any_of(open, [&](const Buffer *buffer) { return takes(each, buffer); });
+    };
+    return reads(op) || firstOf(op.body, reads);
+  }
+
+  static bool readsOverlay(const Op &op) {
+    return llvm::any_of(op.operands, [](const Operand &operand) { return operand.buffer && operand.buffer->overlays; });
+  }
+
+  /// Whether an op before the loops reads what was copied before them.
+  static bool readsEarly(const Block &body) {
+    Open open;
+    for (const std::unique_ptr<Op> &op : body.ops) {
+      if (op->kind == OpKind::Loop)
+        return false;
+      if (readsAny(*op, open))
+        return true;
+      addCopied(*op, open);
+    }
+    return false;
+  }
+
+  /// Whether an op that stands in no loop reads what a copy brings.
+  static bool isReadOutside(const Block &body, const Buffer *copied) {
+    return llvm::any_of(body.ops, [&](const std::unique_ptr<Op> &op) {
+      return op && op->kind != OpKind::Loop && readsAny(*op, {copied});
+    });
   }
 
   static bool copiesOperands(const Op &loop) {
@@ -132,7 +205,7 @@ private:
         slots = slots == 0 ? ring->stages.number() : slots;
         isSound &= ring->isRing && ring->stages == slots && rings.insert(ring).second &&
                    copy->dst().position == ir::variable(LoopOp(loop).variable()) &&
-                   firstOf(loop.body, [&](const Op &other) { return reads(other, ring) || mapReads(other, ring); });
+                   firstOf(loop.body, [&](const Op &other) { return takes(other, ring); });
       }
     for (const std::unique_ptr<Op> &op : loop.body.ops)
       if (isAnyProduct(*op))
@@ -141,12 +214,14 @@ private:
     return isSound && slots != 0;
   }
 
+  static const Op *firstProduct(const Op &loop) { return firstOf(loop.body, isAnyProduct); }
+
   /// Of the rings that a loop fills those that the first product of a step reads.
   static llvm::SmallPtrSet<const Buffer *, 4> ringsOfFirst(const Op &loop) {
-    const Op *const first = firstOf(loop.body, isAnyProduct);
+    const Op *const first = firstProduct(loop);
     llvm::SmallPtrSet<const Buffer *, 4> rings;
     forEach<CopyIssueOp>(loop.body, [&](CopyIssueOp<const Op> copy) {
-      if (reads(*first, copy.dst().buffer))
+      if (first && reads(*first, copy.dst().buffer))
         rings.insert(copy.dst().buffer);
     });
     return rings;
@@ -154,7 +229,7 @@ private:
 
   /// Whether no other product of a step reads a ring that its first one reads.
   static bool readsApart(const Op &loop) {
-    const Op *const first = firstOf(loop.body, isAnyProduct);
+    const Op *const first = firstProduct(loop);
     bool isApart = true;
     walk(loop.body, [&](const Op &op) {
       if (!isAnyProduct(op) || &op == first)
@@ -188,10 +263,11 @@ private:
       variable = loop->variable().str();
       first.clear();
       rest.clear();
-      const Op *const product = firstOf(op->body, isAnyProduct);
+      const Op *const product = firstProduct(*op);
+      hasProduct = product;
       for (std::unique_ptr<Op> &inner : op->body.ops)
         if (inner->kind == OpKind::CopyIssue)
-          (reads(*product, CopyIssueOp(*inner).dst().buffer) ? first : rest).push_back(std::move(inner));
+          (!product || reads(*product, CopyIssueOp(*inner).dst().buffer) ? first : rest).push_back(std::move(inner));
       llvm::erase_if(op->body.ops, [](const std::unique_ptr<Op> &inner) { return !inner; });
     }
   }
@@ -257,12 +333,15 @@ private:
         appendAhead(ops, rest, position);
       appendCommit(ops);
     }
-    if (joint && stages == 1 && !loadsFragment) // else Q's group is closed already
+    if (joint && stages == 1 && !loadsEarly) // else Q's group is closed already
       appendCommit(ops, "pipeline-loads: the group of Q");
   }
 
   bool readsFirst(const Op &op) const {
-    return llvm::any_of(first, [&](const auto &copy) { return reads(op, CopyIssueOp(*copy).dst().buffer); });
+    return llvm::any_of(first, [&](const auto &copy) {
+      const Buffer *const ring = CopyIssueOp(*copy).dst().buffer;
+      return hasProduct ? reads(op, ring) : takes(op, ring);
+    });
   }
 
   Ops splitStep(Ops body, const Expr &j) const {
@@ -314,10 +393,11 @@ private:
   Count stages = 0;
   bool joint = false;
   bool isAsync = false;
-  bool loadsFragment = false; ///< Q goes to registers, after a wait of its own
-  std::string variable;       ///< of the loop that the patterns are from
-  Expr tiles;                 ///< where the last loop ends
-  Ops first, rest;            ///< copies of a step: of what its first product reads, and of the rest
+  bool hasProduct = false; ///< steps multiply
+  bool loadsEarly = false; ///< Q is read before the loops, after a wait of its own
+  std::string variable;    ///< of the loop that the patterns are from
+  Expr tiles;              ///< where the last loop ends
+  Ops first, rest;         ///< copies of a step: of what its first product reads, and of the rest
 };
 
 } // namespace
@@ -328,6 +408,11 @@ static bool hasLoads(const Role &role) {
                  [](const Op &op) { return op.kind == OpKind::Loop && countOf(op.body, OpKind::CopyIssue); });
 }
 
+/// Whether copies are awaited already, as a text may say.
+static bool awaits(const Role &role) {
+  return countOf(role.body, OpKind::CopyCommit) + countOf(role.body, OpKind::CopyWait) != 0;
+}
+
 bool fagen::pipelineLoads(Kernel &kernel, PassContext &context) {
   const bool isAhead = kernel.roles.size() > 1; // whoever loads runs ahead by itself
   if (!isAhead && hasLoads(kernel.roles.front())) {
@@ -336,6 +421,8 @@ bool fagen::pipelineLoads(Kernel &kernel, PassContext &context) {
     if (!pipeliner.fits(kernel.roles.front(), shape))
       return false;
     pipeliner.run(kernel.roles.front().body);
+  } else if (!isAhead && !awaits(kernel.roles.front())) {
+    LoadPipeliner(kernel).awaitAll(kernel.roles.front().body);
   }
   if (!isAhead)
     resolveWaits(kernel);

@@ -44,6 +44,9 @@ using namespace fagen::ir;
 
 namespace {
 
+/// A store of a tile's rows; values of rows, one for each, go to memory as they are.
+bool isOfMatrix(const Op &op) { return op.kind == OpKind::Store && !storesValues(op); }
+
 /// What both ways have in common.
 class Stager {
 protected:
@@ -186,7 +189,7 @@ private:
     bool isReleased = false;
     for (std::unique_ptr<Op> &op : tiles.ops) {
       const bool isLoop = op->kind == OpKind::Loop;
-      if (op->kind == OpKind::Store)
+      if (isOfMatrix(*op))
         stage(StoreOp(std::as_const(*op)), ops, {q, turn});
       else if (!isArrivalAt(*op, qEmpty))
         ops.push_back(std::move(op));
@@ -217,7 +220,7 @@ public:
 
   bool fits(ShapeCheck &shape) const {
     const auto turns = turnsOf(math);
-    const Op *const store = turns ? firstOf((*turns)->body, OpKind::Store) : nullptr;
+    const Op *const store = turns ? firstOf((*turns)->body, isOfMatrix) : nullptr;
     return shape.needs(countOf(math.body, OpKind::StageOutput) == 0, "results that nobody stages yet") &&
            shape.needs(store, "a store in each turn of role " + math.name) &&
            shape.needs(rightOperandInto(math, StoreOp(*store).o().buffer),
@@ -228,7 +231,7 @@ public:
 
   void run() {
     Block &tiles = (*turnsOf(math))->body;
-    auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
+    auto store = llvm::find_if(tiles.ops, [](const auto &op) { return isOfMatrix(*op); });
     const StoreOp whole(std::as_const(**store));
     Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole);
     Ops slices;

@@ -17,8 +17,8 @@
 // needs any of this; that nobody waits for ever is verify-barriers' to say.
 //
 // With overlap = pingpong a group's own softmax stands between the products of a step. Then a turn is P V of one step
-// and the scores of the next: it begins before the steps, is passed on after the scores and awaited again in
-// front of P V, and the last one ends after the steps.
+// and the scores of the next: it begins before the steps, is passed on after the scores and awaited again
+// before P V, and the last one ends after the steps.
 
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"

@@ -73,7 +73,7 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
   if (!options.targets.empty()) {
     names.clear();
     for (const std::string &target : options.targets)
-      names.push_back({target, begin});
+      names.push_back({target, SMRange()}); // no place of the file says it
   }
   std::vector<StringRef> known;
   for (const TargetInfo &target : allTargets())
@@ -84,10 +84,11 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
     if (!target) {
       const StringRef near = nearestWord(name.text, known);
       const std::string hint = hintForTarget(name.text);
-      diags.error(name.range, fmt::format("unknown target '{}'; {}", name.text,
-                                          !hint.empty()  ? hint
-                                          : near.empty() ? "it is " + alternatives(known)
-                                                         : fmt::format("did you mean '{}'?", near.str())));
+      diags.error(name.range,
+                  fmt::format("{}unknown target '{}'; {}", options.targets.empty() ? "" : "--target: ", name.text,
+                              !hint.empty()  ? hint
+                              : near.empty() ? "it is " + alternatives(known)
+                                             : fmt::format("did you mean '{}'?", near.str())));
     } else if (is_contained(targets, target)) {
       diags.error(name.range, "target " + name.text + " is listed twice; take one out");
     } else {

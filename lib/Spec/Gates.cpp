@@ -99,7 +99,8 @@ std::optional<Quantity> GateFolder::foldName(const ast::Expr &expr) {
   StringRef near = nearestWord(expr.name, baselines);
   return fail(expr, fmt::format("unknown baseline '{}'{}", expr.name,
                                 near.empty() ? "; it is " + alternatives(baselines)
-                                             : fmt::format("; did you mean '{}'?", near.str())));
+                                             : fmt::format("; did you mean '{}'? there are {}", near.str(),
+                                                           alternatives(baselines))));
 }
 
 std::optional<Quantity> GateFolder::foldProduct(const ast::Expr &expr, const Quantity &left, const Quantity &right) {

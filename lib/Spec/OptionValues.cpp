@@ -102,8 +102,10 @@ OptionValue ValueChecker::checkEnum(const ast::Plain &plain) {
     const StringRef near = nearestWord(plain.word, known), hint = hintForValue(option.key, plain.word);
     if (!near.empty() && (hint.empty() || takesForms))
       return fail(plain.range, fmt::format("{}; did you mean '{}'?", message, near.str()));
+    const bool tellsForms = takesForms && !forms.names().empty() && hint.starts_with("it is ");
     if (!hint.empty())
-      return fail(plain.range, fmt::format("{}; {}", message, hint.str()));
+      return fail(plain.range, fmt::format("{}; {}{}", message, hint.str(),
+                                           tellsForms ? "; here that is " + alternatives(forms.names()) : ""));
     return fail(plain.range, fmt::format("{}; it is {}{}", message, alternatives(available),
                                          takesForms ? ", or a form that the file declares" : ""));
   }

@@ -32,7 +32,9 @@ StringRef nearestWord(StringRef word, ArrayRef<StringRef> candidates) {
   unsigned limit = std::max<unsigned>(1, word.size() / 3);
   StringRef best;
   for (StringRef candidate : candidates) {
-    if ((word.size() == 1 || candidate.size() == 1) && !word.equals_insensitive(candidate))
+    if (word.equals_insensitive(candidate))
+      return candidate;
+    if (word.size() == 1 || candidate.size() == 1)
       continue; // every letter is one replacement away
     const size_t gap = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
     if (gap > limit)

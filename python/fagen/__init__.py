@@ -33,7 +33,7 @@ def __getattr__(name):
     if name == "__version__":
         return _version()
     if name not in _LATER:
-        raise AttributeError(f"module 'fagen' has no attribute {name!r}")
+        raise AttributeError(f"module 'fagen' has no attribute {name!r}{_meant(name)}")
     try:
         value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
     except ModuleNotFoundError as error:
@@ -42,6 +42,16 @@ def __getattr__(name):
         raise Error(f"fagen.{name} needs PyTorch 2.10 or later, and it is not installed: pip install torch") from None
     globals()[name] = value
     return value
+
+
+def _meant(name):
+    """What an unknown name may have been meant for, to go after it."""
+    import difflib
+    import importlib.util
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):
+        return f"; import fagen.{name} brings it"
+    near = difflib.get_close_matches(name, __all__, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _version():

@@ -72,7 +72,7 @@ def _read(function, scale):
 def check(function, q, k, v, out=None, bshd=True):
     """Raises Error unless q, k and v are tensors of attention that fit each other, and out one that may be written."""
     given = [("q", q), ("k", k), ("v", v)] + ([] if out is None else [("out", out)])
-    check_kinds(function, given)
+    check_kinds(function, given, bshd)
     if any(tensor.is_nested for _, tensor in given):
         return
     has_bytes = k.dtype in BYTES and v.dtype == k.dtype and q.dtype in (torch.float16, torch.bfloat16)
@@ -90,7 +90,7 @@ def check(function, q, k, v, out=None, bshd=True):
         check_output(function, q, k, v, out)
 
 
-def check_kinds(function, given):
+def check_kinds(function, given, bshd=True):
     """Raises Error unless these, by their names, are tensors of four dimensions."""
     for name, tensor in given:
         if not isinstance(tensor, torch.Tensor):
@@ -98,7 +98,8 @@ def check_kinds(function, given):
             raise errors.Error(f"{function}: {name} is {words(tensor)}; it is a torch.Tensor{from_numpy}")
     for name, tensor in given:
         if tensor.dim() != 4:
-            raise errors.Error(f"{function}: {name} has {tensor.dim()} dimensions; it has 4")
+            raise errors.Error(f"{function}: {name} has {tensor.dim()} dimensions; it takes 4: "
+                               f"{'[batch, seq, heads, head_dim]' if bshd else '[batch, heads, seq, head_dim]'}")
 
 
 def _check_sizes(function, q, k, v, places):

@@ -11,4 +11,10 @@ class Parser(argparse.ArgumentParser):
                          formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message):
+        unknown = message.split(": ")[-1].split()
+        if message.startswith("unrecognized arguments: ") and unknown:
+            import difflib
+            known = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+            near = difflib.get_close_matches(unknown[0].split("=")[0], known, 1)
+            message = f"unexpected '{unknown[0]}'; " + (f"did you mean '{near[0]}'?" if near else f"it takes {', '.join(known)}")
         self.exit(1, f"{self.prog}: error: {message}; {self.prog} --help shows what it takes\n")

@@ -8,7 +8,7 @@ import numbers
 
 import torch
 
-from . import _arguments, _by_torch, _forms, _fp8, _lengths, _paged, _ragged, _stats, errors
+from . import _arguments, _by_torch, _entries, _forms, _fp8, _lengths, _paged, _ragged, _stats, errors
 from . import torch as front
 
 
@@ -24,6 +24,19 @@ def _check_window(function, window):
     is_pair = isinstance(window, (tuple, list)) and len(window) == 2
     if not is_pair or not all(side is None or isinstance(side, (numbers.Integral, torch.SymInt)) for side in window):
         raise errors.ArgumentError(f"{function}: window_size is {window!r}; it is (left, right), two integers, -1 where a side is open")
+
+
+def _check_scores(function, q, softcap, alibi_slopes):
+    """Error for a cap that caps nothing, and for slopes that are not one a head."""
+    is_number = isinstance(softcap, (numbers.Real, torch.SymFloat))
+    if softcap is not None and not (is_number and 0 <= softcap < float("inf")):
+        raise errors.ArgumentError(f"{function}: softcap is {softcap!r}; it is a positive number, or 0.0 for none")
+    if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
+        raise errors.ArgumentError(f"{function}: alibi_slopes is {_arguments.words(alibi_slopes)}; it is a torch.Tensor")
+    shape = None if alibi_slopes is None else tuple(alibi_slopes.shape)
+    if shape is not None and q.dim() == 4 and shape not in ((q.shape[2],), (q.shape[0], q.shape[2])):
+        raise errors.ArgumentError(f"{function}: alibi_slopes has the shape {shape}; it has a slope for each head of q, "
+                                   f"{(q.shape[2],)} or {(q.shape[0], q.shape[2])}")
 
 
 def normalize(causal, window, seq_q, seq_kv):
@@ -136,6 +149,8 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
     scale = None if scale is None else _arguments.scale_of(function, scale)
     is_causal = causal
     _check_window(function, window)
+    if softcap or alibi_slopes is not None:
+        _check_scores(function, q, softcap, alibi_slopes)
     if window != (-1, -1):
         is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     if not dropout and window == (-1, -1) and not softcap and alibi_slopes is None:
@@ -210,6 +225,11 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
         raise errors.Error(f"{function}: cu_seqlens_q is empty; it has the sequences' starts and the end of the last")
     used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
                       for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
+    if front.checks_now(q):
+        for name, starts, used, total in (("q", starts_q, used_q, q.shape[0]), ("k", starts_k, used_k, k.shape[0])):
+            _entries.check_offsets(function, f"cu_seqlens_{name}", starts, total)
+            if used is not None:
+                _entries.check_lengths(function, f"seqused_{name}", used, starts.diff().tolist(), "the sequence")
     _check_window(function, window)
     left, right = _bounds(causal, window)
     is_plain = left >= _lengths.MOST and right in (0, _lengths.MOST) and options.get("alibi_slopes") is None and not options.get("softcap") and not options.get("dropout")
@@ -256,6 +276,11 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     place = _cache_of(function, q, k_cache, batch_idx, table)
     size = place.capacity
     count = 0 if k is None else k.shape[1]
+    if front.checks_now(q) and cache_seqlens is not None:
+        held = _lengths_of(function, cache_seqlens, q)
+        _entries.check_lengths(function, "cache_seqlens", held, size - count, "the cache, less new keys,")
+        if table is not None:
+            _entries.check_table(function, "the page table", place.table, held + count, place.rows, place.blocks)
     if k is not None:
         if cache_seqlens is None:
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says after which keys they are put")

@@ -128,7 +128,7 @@ def together(function, form, args, named):
     if form is None and (named or args):
         name = next(iter(named or args))
         if named:
-            raise errors.ArgumentError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(name)}")
+            raise errors.ArgumentError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(function, name)}")
         raise errors.Error(f"{function}: form_args has '{name}', and there is no form: name it by form=")
     if args is not None and not isinstance(args, Mapping):
         raise errors.Error(f"{function}: form_args is {args!r}; it is a dict of the form's params")
@@ -138,24 +138,31 @@ def together(function, form, args, named):
     return {name: number(value) for name, value in {**named, **(args or {})}.items()}
 
 
-_OPTIONS = {"causal", "scale", "layout", "return_lse", "form", "form_args", "fallback", "kernels", "out"}
+_OPTIONS = {"causal", "scale", "layout", "return_lse", "form", "form_args", "fallback", "kernels", "out", "invariant"}
 _NAMES_OF_OTHERS = {"is_causal": "causal", "softmax_scale": "scale", "sm_scale": "scale", "attn_mask": 'form="visible" or form="bias"',
                     "mask": 'form="visible"', "attn_bias": 'form="bias"', "window_size": 'form="window" or form="local"',
                     "sliding_window": 'form="window"', "alibi_slopes": 'form="alibi"', "logits_soft_cap": 'form="softcap"',
-                    "s_aux": 'form="sink"', "return_attn_probs": "return_lse"}
+                    "s_aux": 'form="sink"', "return_attn_probs": "return_lse", "lse": "return_lse"}
+_NEEDLESS = {"enable_gqa": "k and v may have fewer heads than q without it", "deterministic": "the same call always gives the same bits"}
 
 
-def _instead_of(name):
-    """What may be meant by an argument that attention() does not have, to go after its name."""
+def _instead_of(function, name):
+    """What may be meant by an argument that the function does not have, to go after its name."""
     from . import _kernels
     if name in ("dropout", "dropout_p"):
         return "; kernels have no dropout: leave it out, or call scaled_dot_product_attention"
+    if name in _NEEDLESS:
+        return f"; leave it out: {_NEEDLESS[name]}"
+    if function == "explain" and name in ("mask", "attn_mask"):
+        return "; causal=True and form= say it"
     if name in _NAMES_OF_OTHERS:
         return f"; here it is {_NAMES_OF_OTHERS[name]}"
     forms = [form for form, params in _kernels.ready().forms.items() if name in params]
     if forms:
         return f"; it is a param of a form: give form=\"{forms[0]}\"{' or one of ' + ', '.join(forms[1:]) if forms[1:] else ''}"
-    return _meant(name, _OPTIONS) or "; params of a form are given with form="
+    if name in _kernels.ready().forms:
+        return f"; it is a form: form=\"{name}\", whose params are {', '.join(_kernels.ready().forms[name])}"
+    return _meant(name, _OPTIONS) or f"; it takes {', '.join(sorted(_OPTIONS))}, and with form= the form's params"
 
 
 def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):

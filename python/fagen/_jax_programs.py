@@ -45,8 +45,9 @@ class Program:
     def __repr__(self):
         return f"<fagen program {self.signature}>"
 
-    def __call__(self, /, **arguments):
+    def __call__(self, /, *unnamed, **arguments):
         """The program's results: one array, or a tuple of them. Numbers are Python's: they belong to the trace."""
+        self.signature.refuse_unnamed(unnamed)
         tensors = {name: value for name, value in arguments.items() if isinstance(value, jax.Array) or hasattr(value, "__array__")
                    and not isinstance(value, _abstract.Number)}
         tensors = {name: jnp.asarray(value) for name, value in tensors.items()}

@@ -280,8 +280,10 @@ def program_of(kernels, name):
     """The KernelSet, and the Signature of its program of this name, which may be None where there is one program. kernels: a
     KernelSet, the directory of one, or a file of textual IR (.fair), which is compiled."""
     if not isinstance(kernels, KernelSet):
-        is_ir = str(kernels).endswith(".fair")
-        kernels = compile(kernels) if is_ir else load(kernels)
+        path = path_of("program", "kernels", kernels)
+        if "{" in path:
+            raise errors.ArgumentError("program: kernels is text; it is a KernelSet, the directory of one, or a file of textual IR (.fair)")
+        kernels = compile(path) if path.endswith(".fair") else load(path)
     signatures = _programs.signatures_of(tuple(kernels._directories))
     if name is None and len(signatures) == 1:
         name, = signatures

@@ -77,6 +77,15 @@ def visible_keys(queries, keys, left, right):
     return first.int(), (last - 1).int()
 
 
+def put(caches, new, block, row, exists):
+    """Puts new rows [n, heads, columns] of each into the caches, at block and row [n]. Those that do not exist are written nowhere: in their
+    stead one that does is written again, and where none does, one row of the cache is put where it was."""
+    source = torch.where(exists, torch.arange(len(block), device=block.device), exists.int().argmax())
+    to, any_exists = (block[source], row[source]), exists.any()
+    for cache, rows in zip(caches, new):
+        cache.index_put_(to, torch.where(any_exists, rows.to(cache.dtype)[source], cache[to]))
+
+
 class Cache(NamedTuple):
     """Where the rows of each sequence's cache lie in the tensors of keys and values, [blocks, rows, heads, columns]."""
     table: torch.Tensor  # [batch, blocks of a sequence]; None: sequence b has block b
@@ -105,11 +114,7 @@ class Cache(NamedTuple):
             return
         place = lengths.clamp(0, self.capacity)[:, None] + torch.arange(count, device=lengths.device)
         block, row, exists = (t.flatten() for t in self.find(place))
-        source = torch.where(exists, torch.arange(len(block), device=block.device), exists.int().argmax())
-        to, any_exists = (block[source], row[source]), exists.any()
-        for cache, rows in zip(caches, new):
-            # where no row has a place all are one row of the cache, which is put where it was
-            cache.index_put_(to, torch.where(any_exists, rows.to(cache.dtype).flatten(0, 1)[source], cache[to]))
+        put(caches, [rows.flatten(0, 1) for rows in new], block, row, exists)
 
     def gather(self, caches, skipped, used):
         """Caches [batch, capacity, heads, columns] of their own: rows from `skipped` on. What is not among `used` is 0, and its block

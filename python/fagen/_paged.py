@@ -15,6 +15,7 @@ _MOST_QUERIES = 16
 _TILE_ROWS, _TILE_KEYS = 16, 64
 _CTAS_OF_SM = 2  # that are resident at once
 _MOST_SPLITS = 256
+INVARIANT_KEYS = 512  # of a part, where parts begin at fixed places
 _BYTES_FOR_PART = 6 << 20  # that an H200 reads while one part is merged, by what two CTAs a multiprocessor read faster than one
 _MOST_KEYS = 1 << 24  # of a sequence
 _MOST_HEADS, _MOST_GROUP, _MOST_BATCH, _MOST_PAGES = 4096, 256, 1 << 16, 1 << 20  # the program's sizes
@@ -54,7 +55,7 @@ def _has_rows(tensor):
             and all(stride % each == 0 for stride, extent in zip(tensor.stride()[:-1], tensor.shape) if extent > 1))
 
 
-def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, **_):
+def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alibi_slopes=None, invariant=False, **_):
     """Why attend() does not take a call, in words, or None. q: [batch, rows, heads, head_dim]; caches: [pages, rows of a page, KV heads,
     head_dim]; place: a _lengths.Cache."""
     if not _known:
@@ -83,6 +84,8 @@ def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alib
     if not (0 < batch <= _MOST_BATCH and 0 < kv_heads <= _MOST_HEADS and heads % kv_heads == 0 and 0 < heads // kv_heads <= _MOST_GROUP
             and 0 < pages <= _MOST_PAGES and 0 < of_page <= _MOST_KEYS and v_cache.shape == k_cache.shape):
         return f"pages: q is {list(q.shape)} and K {list(k_cache.shape)}; programs do not have these sizes"
+    if invariant and place.capacity > INVARIANT_KEYS * _MOST_SPLITS:
+        return f"pages: a sequence may have {place.capacity} keys; with invariant=True programs take {INVARIANT_KEYS * _MOST_SPLITS}"
     if not all(map(_has_rows, (q, k_cache, v_cache))):
         return "pages: rows of q, K or V do not begin at multiples of 16 bytes, or their elements do not lie side by side"
     return None
@@ -93,11 +96,22 @@ def _narrow(integers):
     return integers if integers.dtype == torch.int32 else integers.clamp(-1, (1 << 31) - 1).int()
 
 
-def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by_batch):
+def _shares(q, k_cache, capacity, invariant):
+    """(how many CTAs share the keys of a tile, key tiles of a part): 0 where parts are equal shares of what a sequence uses. invariant: they
+    begin at fixed places, so that a row's bits depend on nothing but its own keys."""
+    batch, rows, heads, head_dim = q.shape
+    kv_heads = k_cache.shape[2]
+    if invariant:
+        return max(1, -(-capacity // INVARIANT_KEYS)), INVARIANT_KEYS // (32 if head_dim == 256 else _TILE_KEYS)
+    tiles = batch * kv_heads * -(-rows * (heads // kv_heads) // _TILE_ROWS)
+    return _splits(tiles, capacity, q.device, 2 * head_dim * k_cache.element_size()), 0
+
+
+def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by_batch, invariant=False):
     """O [batch, rows, heads, head_dim] and LSE [batch, heads, rows]: sequence b has the first used[b] rows of the pages that the table names.
     bounds: how many keys before and after its place a row sees. by_batch: the table has one column, and an entry that is not there
-    is a sequence without keys."""
-    batch, rows, heads, head_dim = q.shape
+    is a sequence without keys. invariant: as _shares() has it."""
+    heads, head_dim = q.shape[2:]
     of_page, kv_heads = k_cache.shape[1:3]
     if by_batch:
         used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
@@ -106,11 +120,10 @@ def attend(function, q, k_cache, v_cache, place, used, bounds, *, scale, lse, by
     if scale < 0:
         q, scale = -q, -scale
     capacity = min(table.shape[1] * of_page, _MOST_KEYS)
-    tiles = batch * kv_heads * -(-rows * (heads // kv_heads) // _TILE_ROWS)
+    splits, part = _shares(q, k_cache, capacity, invariant)
     o, sums = _known[q.dtype, head_dim](
         q=q, k=k_cache, v=v_cache, table=table if table.stride(-1) == 1 else table.contiguous(), used=used, G=heads // kv_heads,
-        S=_splits(tiles, capacity, q.device, 2 * head_dim * k_cache.element_size()), capacity=capacity, left=bounds[0], right=bounds[1], scale=scale,
-        scale_log2=scale * math.log2(math.e))
+        S=splits, part=part, capacity=capacity, left=bounds[0], right=bounds[1], scale=scale, scale_log2=scale * math.log2(math.e))
     if not torch.compiler.is_compiling():
         _stats.computed(function)
     return o, sums if lse else None

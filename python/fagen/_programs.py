@@ -39,6 +39,11 @@ class Signature:
         self.written = [tensor.name for tensor in self.tensors if tensor.written]
         self._shapes = {}  # by extents and numbers
 
+    def refuse_unnamed(self, values):
+        """Error for arguments of a call that have no names."""
+        if values:
+            raise errors.ArgumentError(f"{self.name}: tensors and numbers are given by name: {self}")
+
     def __str__(self):
         tensors = ", ".join(f"{t.name}: {t.declared}" for t in self.tensors if not t.written)
         numbers = ", ".join(f"{name}: {kind}" for name, kind in self.numbers.items())

@@ -5,7 +5,7 @@
 It takes calls that SDPA would give to flash attention, and to cuDNN where no gradient is wanted. SDPA's causal mask is
 top-left: keys after the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
 whatever no kernel computes. stats() counts those. Gradients of flash attention are our programs' where these take them, and
-PyTorch's own else.
+PyTorch's own else. torch.nn.attention.varlen.varlen_attn goes by another operator, whose masks are bottom-right; its gradients are PyTorch's.
 """
 import math
 import warnings
@@ -16,6 +16,7 @@ from . import _gradients, _stats, errors
 
 _FLASH = "aten::_scaled_dot_product_flash_attention"
 _FLASH_BACKWARD = "aten::_scaled_dot_product_flash_attention_backward"
+_PACKED = "aten::_flash_attention_forward"
 _CUDNN = "aten::_scaled_dot_product_cudnn_attention"
 
 
@@ -45,12 +46,12 @@ def _compute(query, key, value, dropout_p, is_causal, scale, lse):
                             lse=lse, out=out, has_other_way=True)
 
 
-def _or_torch(saved, keyset, arguments, keywords, compute):
+def _or_torch(saved, keyset, arguments, keywords, compute, function="scaled_dot_product_attention"):
     """compute()'s result, or what the saved kernel of PyTorch gives; counted."""
     try:
         return compute()
     except errors.Unsupported as refused:
-        _stats.refuse("scaled_dot_product_attention", refused, "torch")
+        _stats.refuse(function, refused, "torch")
         return saved.call_boxed(keyset, *arguments, **keywords)
 
 
@@ -106,6 +107,32 @@ def cudnn(saved):
     return kernel
 
 
+def packed(saved):
+    """Our kernel of _flash_attention_forward for packed sequences, as varlen_attn gives them; `saved` is PyTorch's."""
+
+    def kernel(keyset, query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, *, scale=None,
+               window_size_left=None, window_size_right=None, seqused_k=None, alibi_slopes=None):
+        def compute():
+            from . import _flash
+            if cum_seq_q is None or query.dim() != 3:
+                raise errors.Unsupported("sequences that are not packed")
+            if return_debug_mask:
+                raise errors.Unsupported("return_debug_mask")
+            window = tuple(-1 if side is None else side for side in (window_size_left, window_size_right))
+            with torch.no_grad():
+                o, lse = _flash.varlen("varlen_attn", query, key, value, cum_seq_q, cum_seq_k, seqused_k=seqused_k, scale=scale, causal=is_causal,
+                                       window=window, softcap=0.0, dropout=dropout_p, alibi_slopes=alibi_slopes, lse=True, fallback="error")
+            # PyTorch's gradient takes +inf for a row that sees no key: its weights are then 0
+            state = torch.zeros(2, dtype=torch.uint64, device=query.device)
+            return o, lse.masked_fill(lse == -torch.inf, torch.inf), state, state.new_empty(0), query.new_empty(0)
+        keywords = {"scale": scale, "window_size_left": window_size_left, "window_size_right": window_size_right, "seqused_k": seqused_k,
+                    "alibi_slopes": alibi_slopes}
+        arguments = (query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask)
+        return _or_torch(saved, keyset, arguments, keywords, compute, "varlen_attn")
+
+    return kernel
+
+
 class Handle:
     """Undoes activate()."""
 
@@ -120,7 +147,7 @@ class Handle:
 def activate():
     """Puts our kernels in the place of PyTorch's; a Handle."""
     library = torch.library.Library("aten", "IMPL")
-    for name, kernel in ((_FLASH, flash), (_FLASH_BACKWARD, flash_backward), (_CUDNN, cudnn)):
+    for name, kernel in ((_FLASH, flash), (_FLASH_BACKWARD, flash_backward), (_PACKED, packed), (_CUDNN, cudnn)):
         saved = torch.library.get_kernel(name, "CUDA")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Warning only once|.*[Oo]verrid", UserWarning)  # as is meant

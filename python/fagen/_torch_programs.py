@@ -44,9 +44,10 @@ class Program:
     def __repr__(self):
         return f"<fagen program {self.signature}>"
 
-    def __call__(self, /, **arguments):
+    def __call__(self, /, *unnamed, **arguments):
         """The program's results: one tensor, or a tuple of them. A result that is given by its name is written, and returned;
         others are allocated."""
+        self.signature.refuse_unnamed(unnamed)
         tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         numbers = {name: value for name, value in arguments.items() if name not in tensors}
         if not torch.compiler.is_dynamo_compiling():  # in a graph the operator says what is wrong

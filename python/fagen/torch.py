@@ -170,7 +170,7 @@ class _Form:
 
 
 def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, layout="bshd", return_lse=False, out=None,
-              fallback="error", kernels=None, **params):
+              fallback="error", kernels=None, invariant=False, **params):
     """softmax(score(scale * q k^T) + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
 
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
@@ -188,8 +188,14 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     of one element, too, which is read when the kernel runs. Gradients are computed anew by PyTorch.
     fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
+    invariant: the bits of a row depend on nothing but the row, its keys and its place: not on the batch, the number of rows or the GPU's size; they
+    are those of fagen.serving with invariant=True. Without forms, kernels, gradients and fallbacks: Unsupported.
     """
-    if form is None and form_args is None and _is_bytes(q) and params.keys() <= set(_fp8.DESCALES):
+    if invariant:
+        from . import _invariant
+        result = _invariant.attend("attention", q, k, v, scale=scale, causal=_arguments.flag_of("attention", "causal", causal), bshd=_is_bshd(layout),
+                                   lse=return_lse, out=out, kernels=kernels, form=form or (params or None))
+    elif form is None and form_args is None and _is_bytes(q) and params.keys() <= set(_fp8.DESCALES):
         result = _attend_bytes("attention", q, k, v, params, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
     elif form is None and not params and form_args is None:
         bshd = layout == "bshd" or _is_bshd(layout)
@@ -320,7 +326,7 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     if not _is_compiling():  # graphs say so when they run
         params = _forms.check(function, tables, form, tuple(args))
         _forms.check_numbers(function, form, params, args)
-        if _checks and not (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+        if checks_now(q):
             _arguments.check_promises(function, form, params, args)
     bound = _Form(form, args)
     reason = _arguments.why_not(q, k, v, *bound.tensors)
@@ -637,9 +643,15 @@ def enable_pdl(on=True):
 _checks = os.environ.get("FAGEN_CHECKS", "0") not in ("", "0")
 
 
+def checks_now(like):
+    """Whether a call with this tensor looks at what tensors hold: enable_checks(), and no graph is being made."""
+    return _checks and not _is_compiling() and not (like.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
 def enable_checks(on=True):
-    """Whether calls with a form look from now on, in this process, at what their tensors hold: that ids ascend which the form
-    wants to ascend, and that numbers on the GPU lie in their range. Error where they do not. Each call waits for the GPU; in
+    """Whether calls look from now on, in this process, at what their tensors hold: that ids ascend which a form wants to ascend, that
+    numbers on the GPU lie in their range, and that offsets, lengths, slots and the entries of page tables that are used name what there is, in
+    fagen.serving and in flash-attn's functions. Error where they do not, with the first wrong entry. Each call waits for the GPU; in
     graphs nothing is checked. The environment's FAGEN_CHECKS=1 does the same from the start.
     """
     global _checks

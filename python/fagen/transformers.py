@@ -6,6 +6,9 @@ Kernels compute causal and bidirectional attention without padding, decoding, an
 windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together, with gradients on GPUs of
 compute capability 9.0; elsewhere those of windows alone. What has another mask or dropout goes to transformers' sdpa; position biases, and
 softcap and sinks that no form takes, to the model's own eager function. stats() counts those.
+
+Continuous batching (generate_batch) takes attn_implementation="paged|fagen": packed rows over the keys that transformers' cache reads together.
+Its shortcut for decoding over pages is for flash-attn's packages alone, by their names.
 """
 import sys
 
@@ -14,7 +17,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from . import _arguments, _by_torch, _forms, _stats, errors
+from . import _arguments, _by_torch, _flash, _forms, _stats, errors
 from . import torch as front
 
 
@@ -143,5 +146,24 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
     return _by_transformers(module, query, key, value, attention_mask, dropout, scaling, causal, eagerly, options)
 
 
+def paged_attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, cache=None, cu_seq_lens_q=None, cu_seq_lens_k=None,
+                    read_index=None, write_index=None, block_table=None, **options):
+    """O [rows, heads, head_dim] of packed rows, and None; q, k and v are [1, heads, rows, head_dim], those of all requests. cache takes the new
+    keys, and gives those of all requests one after the other, which begin at cu_seq_lens_k."""
+    for name, given in (("dropout", dropout), ("softcap", options.get("softcap")), ("s_aux", options.get("s_aux")), ("block_table", block_table)):
+        if given is not None and not (isinstance(given, (int, float)) and given == 0):
+            raise errors.Unsupported(f"transformers: {name} with continuous batching: no kernel has it; paged|sdpa or paged|eager may")
+    if cache is None:
+        raise errors.Error("transformers: paged|fagen is called without a cache of pages; generate_batch makes one, and fagen is for other calls")
+    window = options.get("sliding_window") or getattr(module, "sliding_window", None) or 0
+    if isinstance(cu_seq_lens_k, dict):
+        cu_seq_lens_k = cu_seq_lens_k["sliding_attention" if window else "full_attention"]
+    key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, read_index=read_index, write_index=write_index)
+    o, _ = _flash.varlen("transformers", query[0].transpose(0, 1), key, value, cu_seq_lens_q, cu_seq_lens_k, scale=scaling, causal=True,
+                         window=(window - 1, 0), softcap=0.0, lse=False, fallback="torch")
+    return o[None], None
+
+
 AttentionInterface.register("fagen", attention)
+AttentionInterface.register("paged|fagen", paged_attention)
 AttentionMaskInterface.register("fagen", mask)

@@ -22,7 +22,7 @@ MISTAKES = [
     ({"q": None}, "q is None; it is a torch.Tensor"),
     ({"q": [1.0]}, "q is [1.0]; it is a torch.Tensor"),
     ({"k": K.numpy()}, "k is a numpy.ndarray of shape (1, 16, 2, 64); it is a torch.Tensor: torch.from_numpy makes one"),
-    ({"v": V[0]}, "v has 3 dimensions; it has 4"),
+    ({"v": V[0]}, "v has 3 dimensions; it takes 4: [batch, seq, heads, head_dim]"),
     ({"k": K.bfloat16()}, "k is of torch.bfloat16, and q of torch.float16"),
     ({"v": V.to("meta")}, "v is on meta, and q on cpu"),
     ({"v": V[:, :8]}, "k has 2 heads and 16 rows, v 2 and 8"),
@@ -71,6 +71,11 @@ def test_a_mistake_is_named(number):
 
 @pytest.mark.parametrize("given, said", [
     ({"is_causal": True}, "unexpected keyword argument 'is_causal'; here it is causal"),
+    ({"lse": True}, "unexpected keyword argument 'lse'; here it is return_lse"),
+    ({"softcap": 30.0}, "unexpected keyword argument 'softcap'; it is a form: form=\"softcap\", whose params are cap"),
+    ({"enable_gqa": True}, "unexpected keyword argument 'enable_gqa'; leave it out: k and v may have fewer heads than q without it"),
+    ({"deterministic": True}, "unexpected keyword argument 'deterministic'; leave it out: the same call always gives the same bits"),
+    ({"blocksize": 3}, "unexpected keyword argument 'blocksize'; it takes causal, fallback, form, "),
     ({"dropout_p": 0.1}, "unexpected keyword argument 'dropout_p'; kernels have no dropout"),
     ({"softmax_scale": 0.1}, "'softmax_scale'; here it is scale"),
     ({"window_size": (3, 0)}, '\'window_size\'; here it is form="window" or form="local"'),
@@ -80,6 +85,19 @@ def test_a_mistake_is_named(number):
 def test_names_of_others_and_params_without_a_form(given, said):
     with pytest.raises(TypeError, match=re.escape(said)):
         fagen.attention(Q, K, V, **given)
+
+
+def test_other_names():
+    with pytest.raises(AttributeError, match="'attenton'; did you mean 'attention'"):
+        fagen.attenton
+    with pytest.raises(AttributeError, match="no attribute 'nothing_like_it'$"):
+        fagen.nothing_like_it
+    with pytest.raises(fagen.Error, match="program: kernels is text; it is a KernelSet, the directory of one, or a file"):
+        fagen.program("program @p { }")
+    with pytest.raises(fagen.Error, match="program: kernels is None; it is a path"):
+        fagen.program(None)
+    with pytest.raises(TypeError, match="explain.* unexpected keyword argument 'mask'; causal=True and form= say it"):
+        fagen.ready().explain(shape=(1, 2, 2, 64, 64, 64), gpu="sm_90", mask="causal")
 
 
 @emulated
@@ -257,7 +275,7 @@ SHAPE = (1, 2, 2, 16, 16, 64)
 @pytest.mark.parametrize("call, said", [
     (lambda: fagen.compile(3), "compile: spec is 3; it is a path"),
     (lambda: fagen.load(None), "load: directory is None; it is a path"),
-    (lambda: fagen.program(3), "directory is 3; it is a path"),
+    (lambda: fagen.program(3), "program: kernels is 3; it is a path"),
     (lambda: fagen.compile(SPEC, targets=80), "compile: targets is 80; it is a list of targets"),
     (lambda: fagen.compile(SPEC, targets=[80]), "compile: targets is [80]; it is a list of targets"),
     (lambda: fagen.ready().explain(shape=3, gpu="sm_90"), "shape is 3; it is (batch, heads, "),

@@ -25,6 +25,15 @@ def test_compiler_takes_arguments_input_and_gives_its_code():
     assert wrong.returncode == 1 and json.loads(wrong.stderr)["message"].startswith("cannot read 'none.fa'")
 
 
+@pytest.mark.parametrize("arguments, said", [
+    (["doctor", "--jsn"], "fagen doctor: error: unexpected '--jsn'; did you mean '--json'?"),
+    (["cache", "clear"], "fagen cache: error: unexpected 'clear'; it takes --help, --empty"),
+])
+def test_arguments_that_a_command_does_not_have(arguments, said):
+    done = run(*arguments)
+    assert done.returncode == 1 and done.stderr.startswith(said), done
+
+
 def test_help_names_both():
     text = run("--help").stdout
     assert text.startswith("fagen doctor --help") and "fagen bench --help" in text and "USAGE: fagen" in text

@@ -1,6 +1,7 @@
 # fagen: flash-attn's functions: signatures, masks, refusals, and what PyTorch computes instead.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import inspect
+import re
 
 import pytest
 import torch
@@ -217,6 +218,18 @@ def test_windows_softcap_and_alibi_by_torch():
     bias = -slopes[:, None, None].double() * (row - key).abs()
     assert_near(fa2.flash_attn_func(q, k, v, alibi_slopes=slopes), by_steps(q, k, v, bias=bias))
     assert len(fagen.stats()["fallbacks"]) == 3 and not fagen.stats()["computed"]
+
+
+@pytest.mark.parametrize("wrong, said", [
+    ({"softcap": -1.0}, "softcap is -1.0; it is a positive number, or 0.0 for none"),
+    ({"softcap": "30"}, "softcap is '30'; it is a positive number"),
+    ({"alibi_slopes": torch.ones(3)}, "alibi_slopes has the shape (3,); it has a slope for each head of q, (4,) or (1, 4)"),
+    ({"alibi_slopes": [1.0] * 4}, "alibi_slopes is [1.0, 1.0, 1.0, 1.0]; it is a torch.Tensor"),
+    ({"window_size": 128}, "window_size is 128; it is (left, right), two integers"),
+])
+def test_mistakes_are_named(wrong, said):
+    with pytest.raises(fagen.Error, match=re.escape(f"flash_attn_func: {said}")):
+        fa2.flash_attn_func(*tensors(), causal=True, **wrong)
 
 
 def test_errors_where_asked_for(monkeypatch):

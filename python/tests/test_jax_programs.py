@@ -92,6 +92,8 @@ def test_mistakes(gelu, change, message):
 
 
 def test_missing_arrays_and_names(gelu):
+    with pytest.raises(fagen.Error, match="tensors and numbers are given by name"):
+        gelu(*matrices())
     with pytest.raises(fagen.Error, match="tensor 'b' is missing"):
         gelu(a=matrices()[0])
     with pytest.raises(fagen.Error, match="no array is given"):

@@ -193,3 +193,31 @@ def test_few_parts_of_small_caches(monkeypatch):
     of_key = 2 * 128 * 2
     splits = {(tiles, keys): _paged._splits(tiles, keys, None, of_key) for tiles, keys in ((8, 8192), (8, 32768), (8, 640), (32, 4096), (128, 8192), (1000, 8192))}
     assert splits == {(8, 8192): 16, (8, 32768): 33, (8, 640): 10, (32, 4096): 8, (128, 8192): 2, (1000, 8192): 1}
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"cache_seqlens": [40, 33]}, None), ({"cache_seqlens": [40, 70]}, r"cache_seqlens\[1\] is 70; the cache, less new keys, has 48"),
+    ({"cache_seqlens": [-1, 9]}, r"cache_seqlens\[0\] is -1"), ({"block_table": (1, 4, 99)}, r"the page table\[1, 4\] is 99; there are 12 pages"),
+])
+def test_a_checking_call_names_the_wrong_entry(monkeypatch, change, words):
+    monkeypatch.setattr(fagen.torch, "_checks", True)
+    q, pools, table, _ = drawn([40, 33], 8)
+    given = {"cache_seqlens": torch.tensor(change.get("cache_seqlens", [40, 33])), "block_table": table}
+    if "block_table" in change:
+        table[change["block_table"][:2]] = change["block_table"][2]
+    if words is None:
+        fa2.flash_attn_with_kvcache(q, *pools, **given)
+        return
+    with pytest.raises(fagen.Error, match=words):
+        fa2.flash_attn_with_kvcache(q, *pools, **given)
+
+
+@pytest.mark.parametrize("offsets, used, words", [
+    ([0, 9, 5], None, r"cu_seqlens_q\[2\] is 5, less than cu_seqlens_q\[1\], 9"), ([0, 9, 31], None, r"cu_seqlens_q\[2\] is 31; there are 20 rows"),
+    ([0, 9, 20], [9, 12], r"seqused_q\[1\] is 12; the sequence has 11"),
+])
+def test_a_checking_call_names_the_wrong_offset(monkeypatch, offsets, used, words):
+    monkeypatch.setattr(fagen.torch, "_checks", True)
+    q, k = torch.randn(20, 4, 64).half(), torch.randn(20, 2, 64).half()
+    with pytest.raises(fagen.Error, match=words):
+        fa3.flash_attn_varlen_func(q, k, k, torch.tensor(offsets), torch.tensor([0, 9, 20]), 11, 11, seqused_q=None if used is None else torch.tensor(used))

@@ -69,31 +69,40 @@ def test_a_rank_that_does_not_come(wrong):
     assert not outcomes[1][0]
 
 
-def without_buffers(rank, ranks, *, what, split, timeout, **problem):
-    """Rank 1 has no memory for what travels; the time that it took to say so."""
-    from fagen.parallel import _ring, _ring_back
+def without_memory(rank, ranks, *, what, scheme, split, timeout, **problem):
+    """Rank 1 has no memory for what travels: for no tensor of the module that takes it."""
+    from fagen.parallel import _over_heads, _ring, _ring_back
     held = [split.shard(t, rank).detach().requires_grad_() for t in inputs(**problem)]
-    o = parallel.attention(*held, split=split, timeout=timeout, causal=True)
-    fails = lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("out of memory"))  # noqa: E731
-    of = _ring if what == "forward" else _ring_back
-    kept = of.buffers_of
+    options = {"split": split, "timeout": timeout, "causal": True, "scheme": scheme}
+    o = parallel.attention(*held, **options)
+    of = _over_heads if scheme == "ulysses" else _ring if what == "forward" else _ring_back
     if rank == 1:
-        of.buffers_of = fails
+        of.torch = NoMemory()
     try:
         if what == "forward":
-            parallel.attention(*held, split=split, timeout=timeout, causal=True)
+            parallel.attention(*held, **options)
         else:
             o.sum().backward()
     finally:
-        of.buffers_of = kept
+        of.torch = torch
+
+
+class NoMemory:
+    """torch without memory for new tensors."""
+
+    def __getattr__(self, name):
+        if name in ("empty", "zeros"):
+            raise torch.OutOfMemoryError("out of memory")
+        return getattr(torch, name)
 
 
 @pytest.mark.parametrize("what", ["forward", "gradients"])
-def test_no_memory_for_what_travels(what):
+@pytest.mark.parametrize("scheme", ["ring", "ulysses"])
+def test_no_memory_for_what_travels(what, scheme):
     """All say so, and who it was, before they wait for anything that travels."""
     ranks = Ranks(4)
     began = time.monotonic()
-    outcomes = ranks.outcomes(without_buffers, seconds=70, what=what, split=parallel.zigzag(41, 4), timeout=60, rows=41)
+    outcomes = ranks.outcomes(without_memory, seconds=70, what=what, scheme=scheme, split=(parallel.zigzag if scheme == "ring" else parallel.contiguous)(41, 4), timeout=60, rows=41)
     took = time.monotonic() - began
     ranks.close()
     for rank, (well, said) in enumerate(outcomes):

@@ -160,6 +160,11 @@ def test_numbers_are_finite_and_in_range(tmp_path):
         scaled(self=self, w=w, scale=0.5, shift=9)
 
 
+def test_arguments_have_names(gelu):
+    with pytest.raises(TypeError, match=r"gemm_gelu: tensors and numbers are given by name: gemm_gelu\(a: f16\[M, K\], b: "):
+        gelu(*matrices())
+
+
 def test_which_program(gelu):
     with pytest.raises(fagen.Error, match="no program is named 'gem'; there are gemm_gelu"):
         fagen.program(gelu.kernels, "gem")

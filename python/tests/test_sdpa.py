@@ -10,7 +10,7 @@ import torch.nn.functional as F
 import fagen
 import fagen.torch
 from fagen import _sdpa
-from torch_emulated import assert_near, tensors, use_emulator
+from torch_emulated import assert_near, shipped_forms, tensors, use_emulator  # noqa: F401
 
 emulated = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
 
@@ -70,6 +70,43 @@ def test_cudnn_keeps_what_wants_a_gradient_or_has_a_mask():
     q, k, v = tensors(layout="bhsd")
     assert _sdpa.cudnn(Saved())(None, q, k, v, None, True)[0] == "PyTorch"
     assert _sdpa.cudnn(Saved())(None, q, k, v, torch.zeros(40, 40), False)[0] == "PyTorch"
+
+
+def packed(causal, window=(-1, -1), **options):
+    q, k, v = (t[0] for t in tensors(seq_q=40, seq_kv=60))
+    starts = torch.tensor([0, 3, 3, 40], dtype=torch.int32), torch.tensor([0, 5, 20, 60], dtype=torch.int32)
+    got = _sdpa.packed(Saved())(None, q, k, v, *starts, 37, 40, 0.0, causal, False, window_size_left=window[0], window_size_right=window[1], **options)
+    return (q, k, v, *starts), got
+
+
+@pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (7, 0)])
+def test_packed_sequences(shipped_forms, window):
+    (q, k, v, starts_q, starts_k), got = packed(window == (-1, 0), window, scale=0.2)
+    assert len(got) == 5 and got[1].shape == (4, 40)
+    for (a, b), (c, d) in zip(zip(starts_q, starts_q[1:]), zip(starts_k, starts_k[1:])):
+        place = torch.arange(b - a)[:, None] + (d - c) - (b - a)
+        way = place - torch.arange(d - c)[None]
+        seen = (way <= (window[0] if window[0] >= 0 else 99)) & (way >= (0 if window[1] == 0 else -99))
+        wanted = F.scaled_dot_product_attention(*(t.double().transpose(0, 1) for t in (q[a:b], k[c:d], v[c:d])), attn_mask=seen, scale=0.2, enable_gqa=True)
+        assert_near(got[0][a:b].transpose(0, 1), wanted)
+
+
+def test_packed_rows_without_keys_are_as_pytorch_wants_them(shipped_forms):
+    q, k, v = (t[0] for t in tensors(seq_q=9, seq_kv=3))
+    starts = torch.tensor([0, 9], dtype=torch.int32), torch.tensor([0, 3], dtype=torch.int32)
+    o, lse, *_ = _sdpa.packed(Saved())(None, q, k, v, *starts, 9, 3, 0.0, True, False)
+    assert (lse[:, :6] == torch.inf).all() and lse[:, 6:].isfinite().all() and not o[:6].any()
+
+
+@pytest.mark.parametrize("options", [{"alibi_slopes": torch.ones(4)}, {"dropout": 0.1}])
+def test_packed_sequences_that_stay_with_torch(options):
+    fagen.stats(reset=True)
+    q, k, v = (t[0] for t in tensors())
+    starts = torch.tensor([0, 40], dtype=torch.int32)
+    result = _sdpa.packed(Saved())(None, q, k, v, starts, starts, 40, 40, options.pop("dropout", 0.0), True, False, **options)
+    assert result[0] == "PyTorch" and len(result[1]) == 10 and set(result[2]) == {"scale", "window_size_left", "window_size_right", "seqused_k", "alibi_slopes"}
+    assert _sdpa.packed(Saved())(None, q[None], k[None], v[None], None, None, 40, 40, 0.0, True, False)[0] == "PyTorch"
+    assert sum(fagen.stats()["fallbacks"].values()) == 2
 
 
 def test_the_registry_knows_us_and_gives_back():

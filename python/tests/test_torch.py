@@ -313,7 +313,7 @@ def test_nothing_is_padded_where_pytorch_may_compute(gpu_of_the_emulator):
 @emulated
 def test_what_is_not_padded(gpu_of_the_emulator):
     q, k, v = tensors(head_dim=40)
-    for wrong, say in (((q, tensors(head_dim=48)[1], v), "q has head_dim 40, k 48"), ((q[0], k, v), "q has 3 dimensions; it has 4")):
+    for wrong, say in (((q, tensors(head_dim=48)[1], v), "q has head_dim 40, k 48"), ((q[0], k, v), "q has 3 dimensions; it takes 4")):
         with pytest.raises(fagen.Error, match=say):
             fagen.attention(*wrong)
     with pytest.raises(fagen.Error, match=r"out is torch.float16 of \(2, 40, 4, 40\).*it is torch.float16 of \(1, 40, 4, 40\)"):

@@ -207,3 +207,29 @@ def test_autocast(name):
             error = (model(name, "fagen").float()(inputs).logits - exact).abs().max()
     assert error <= 2 * sdpa + 1e-3
     assert fagen.stats()["computed"] == {"transformers": 2} and not fagen.stats()["fallbacks"]
+
+
+@pytest.mark.parametrize("window", [None, 8])
+def test_continuous_batching(monkeypatch, window):
+    """The same tokens as one request after the other with transformers' own attention; requests come in chunks and together."""
+    config = transformers.MistralConfig(**SMALL, num_key_value_heads=1, sliding_window=window)
+    torch.manual_seed(0)
+    made = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").float().eval()
+    prompts = [tokens(1, n)[0].tolist() for n in (24, 5, 11)]
+    options = transformers.GenerationConfig(max_new_tokens=6, do_sample=False, pad_token_id=0)
+    wanted = [made.generate(torch.tensor([prompt]), generation_config=options)[0, len(prompt):].tolist() for prompt in prompts]
+    made.set_attn_implementation("paged|fagen")
+    fagen.stats(reset=True)
+    from transformers.generation.continuous_batching.cache import PagedAttentionMemoryHandler
+    monkeypatch.setattr(PagedAttentionMemoryHandler, "_check_footprint", lambda _, tokens, blocks: (tokens, blocks))  # asks psutil on a CPU
+    batching = transformers.ContinuousBatchingConfig(block_size=16, num_blocks=12, max_batch_tokens=16, use_cuda_graph=False)
+    found = made.generate_batch(prompts, generation_config=options, continuous_batching_config=batching, progress_bar=False)
+    assert [one.generated_tokens for one in found.values()] == wanted
+    assert fagen.stats()["fallbacks"]  # float32 has no kernels
+
+
+def test_what_continuous_batching_does_not_have():
+    with pytest.raises(fagen.Unsupported, match="s_aux with continuous batching"):
+        ours.paged_attention(None, *[None] * 4, s_aux=torch.ones(2))
+    with pytest.raises(fagen.Error, match="without a cache of pages"):
+        ours.paged_attention(None, *[None] * 4)

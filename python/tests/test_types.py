@@ -65,7 +65,7 @@ def test_what_is_public_has_types(stub):
     else:
         missing = {name for name in functions(stub[:-1]) if is_public(name)} - set(functions(stub))
     for_the_package = {"attend", "attend_form", "why_not_form", "check_tensors", "describe", "reason_of", "computed_at_once", "Plan.__init__",
-                       "compute", "dense", "run_here", "type_of"}
+                       "checks_now", "compute", "dense", "run_here", "type_of"}
     assert missing <= for_the_package  # of fagen.torch and fagen.jax
 
 

@@ -227,7 +227,7 @@ static bool braceTooMany(std::vector<Node> &nodes, Random &) {
   return true;
 }
 
-static bool wordsBehind(std::vector<Node> &nodes, Random &random) {
+static bool wordsAfter(std::vector<Node> &nodes, Random &random) {
   Node words{Node::Gate, random.percent(50) ? "end" : "problem = 3", "", "", ";", nullptr, {}, true, false};
   nodes.push_back(std::move(words));
   return true;
@@ -273,7 +273,7 @@ std::vector<Mistake> blockMistakes() {
           {"kernel-left-open", kernelLeftOpen},
           {"block-left-open", blockLeftOpen},
           {"brace-too-many", braceTooMany},
-          {"words-behind", wordsBehind},
+          {"words-after", wordsAfter},
           {"comment-left-open", commentLeftOpen},
           {"brace-missing", braceMissing}};
 }

@@ -238,7 +238,7 @@ static bool hugeInteger(std::vector<Node> &nodes, Random &random) {
                       [&](const OptionInfo &) { return random.pick(kValues).str(); });
 }
 
-static bool lettersBehindNumber(std::vector<Node> &nodes, Random &random) {
+static bool lettersAfterNumber(std::vector<Node> &nodes, Random &random) {
   static constexpr StringLiteral kValues[] = {"64k", "16x", "2_", "4f", "0x10q"};
   return replaceValue(nodes, random, {OptionType::Integer, OptionType::HeadDim, OptionType::Tile},
                       [&](const OptionInfo &) { return random.pick(kValues).str(); });
@@ -298,7 +298,7 @@ std::vector<Mistake> valueMistakes() {
           {"open-axis", openAxis},
           {"open-tune", openTune},
           {"huge-integer", hugeInteger},
-          {"letters-behind-number", lettersBehindNumber},
+          {"letters-after-number", lettersAfterNumber},
           {"stray-character", strayCharacter},
           {"no-value", noValue},
           {"no-equals", noEquals},

@@ -44,7 +44,7 @@ public:
   ExplainCommand() : Command("explain", "say which row computes a problem on a GPU, and why not the others") {}
 
   void addOptions(CLI::App &app) override {
-    app.add_option("--gpu", gpu, "that it is for: h100, rtx4090, sm_86; it need not be here")->required();
+    app.add_option("--gpu", gpu, "the GPU that it is for: h100, rtx4090, sm_86; it need not be here")->required();
     app.add_option(
            "--problem,--shape,--case", shapes,
            "b,h,hkv,sq,sk,d[,dv] [mask=] [form=] [dtype=]: batch, heads, heads of K and V, rows, keys, head dims")

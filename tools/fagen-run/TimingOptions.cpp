@@ -55,7 +55,8 @@ std::unique_ptr<TimingDevice> makeTimingDevice(const std::string &flag) {
   if (isSimulated(flag))
     return makeSimulatedTiming(flag.substr(kSimulated.size()));
   if (flag != "gpu")
-    throw UserError(fmt::format("unknown device '{}'; times come from gpu or simulated:FILE.json", flag));
+    throw UserError(fmt::format(
+        "unknown device '{}'; times come from gpu or simulated:FILE.json, and for tune from model:GPU", flag));
   return std::make_unique<GpuTiming>();
 }
 

@@ -133,7 +133,8 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
     if (std::optional<model::Shape> shape = model::parseShape(text))
       shapes.push_back(*shape);
     else
-      diags.error(Location(), "--shape takes b,h,hkv,sq,sk,d, not '" + text + "'");
+      diags.error(Location(),
+                  "--shape takes b,h,hkv,sq,sk,d, numbers from 1 on, h a multiple of hkv; not '" + text + "'");
   const GpuRates *gpu = options.gpu.empty() ? nullptr : findGpu(options.gpu);
   if (!options.gpu.empty() && !gpu) {
     std::vector<std::string> known;

@@ -5,22 +5,15 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 128 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   16384 B  64 x 128 bf16, swizzle xor
-//   shared   k         16384   65536 B  2 stages of 128 x 128 bf16, swizzle xor
-//   shared   v         81920   65536 B  2 stages of 128 x 128 bf16, swizzle xor
-//   shared   q_full   147456       8 B  1 mbarrier
-//   shared   k_full   147584      16 B  2 mbarriers
-//   shared   v_full   147712      16 B  2 mbarriers
-//   shared   k_empty  147840      16 B  2 mbarriers
-//   shared   v_empty  147968      16 B  2 mbarriers
-//   shared   total            148096 B
+//   shared   k v       16384   65536 B  each, 2 stages of 128 x 128 bf16, swizzle xor
+//   shared   total            148096 B, with what roles hand each other: q_full k_full v_full k_empty v_empty
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 7
 //   buffer   q         filled by bulk copies of load (q_full): RAW
 //   ring     k         filled by bulk copies of load (k_full), released by 4 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 1 group (v_empty): RAW, WAR, WAW
-//   barrier  of the CTA: RAW mbarriers
+//   barrier  of the CTA: RAW mbarriers; of each warp: WAR k
 //   wait     for products: RAW s o, WAR k p v, WAW s
-//   barrier  of each warp: WAR k
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>

@@ -5,26 +5,16 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q             0   65536 B  128 x 256 f16, swizzle xor
-//   shared   k         65536   65536 B  2 stages of 64 x 256 f16, swizzle xor
-//   shared   v        131072   65536 B  2 stages of 64 x 256 f16, swizzle xor
+//   shared   k v       65536   65536 B  each, 2 stages of 64 x 256 f16, swizzle xor
 //   shared   out      196608   32768 B  128 x 128 f16, swizzle xor
-//   shared   q_full   229376       8 B  1 mbarrier
-//   shared   k_full   229504      16 B  2 mbarriers
-//   shared   v_full   229632      16 B  2 mbarriers
-//   shared   k_empty  229760      16 B  2 mbarriers
-//   shared   v_empty  229888      16 B  2 mbarriers
-//   shared   q_empty  230016       8 B  1 mbarrier
-//   shared   total            230144 B
+//   shared   total            230144 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 11
 //   buffer   q         filled by bulk copies of load (q_full), released by 256 threads (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
-//   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR q k p v q_held, WAW s o
-//   barrier  of each warp: WAR k
-//   wait     for bulk stores: WAR out
-//   barrier  of named warps: RAW out, WAR out, WAW out
+//   barrier  of the CTA: RAW mbarriers; of each warp: WAR k; of named warps: RAW out, WAR out, WAW out
+//   wait     for products: RAW s o, WAR q k p v q_held, WAW s o; for bulk stores: WAR out
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>

@@ -4,30 +4,16 @@
 // Kernel h200_narrow_f16_d64_none (h200_fp16.fa:4), target sm_90a, schedule narrow (h200_fp16.fa:29).
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
-//   shared   q             0   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   k         32768   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   v         65536   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   q_full    98304      16 B  2 mbarriers
-//   shared   k_full    98432      16 B  2 mbarriers
-//   shared   v_full    98560      16 B  2 mbarriers
-//   shared   k_empty   98688      16 B  2 mbarriers
-//   shared   v_empty   98816      16 B  2 mbarriers
-//   shared   q_empty   98944       8 B  1 mbarrier
-//   shared   next_tile  99072       4 B  the number of a tile
-//   shared   tile_full  99200       8 B  1 mbarrier
-//   shared   tile_empty  99328       8 B  1 mbarrier
-//   shared   total             99456 B
+//   shared   q k v         0   32768 B  each, 2 stages of 128 x 64 f16, swizzle xor
+//   shared   total             99456 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 11
 //   ring     q         filled by bulk copies of load (q_full), released by 2 groups (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
-//   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR k p v q, WAW s o
-//   wait     for bulk stores: WAR q
-//   barrier  of each warp: RAW q, WAR q k next_tile, WAW q
-//   barrier  of named warps: RAW q, WAR q
+//   barrier  of the CTA: RAW mbarriers; of each warp: RAW q, WAR q k next_tile, WAW q; of named warps: RAW q, WAR q
+//   wait     for products: RAW s o, WAR k p v q, WAW s o; for bulk stores: WAR q
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>

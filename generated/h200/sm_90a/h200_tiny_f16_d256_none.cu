@@ -4,30 +4,16 @@
 // Kernel h200_tiny_f16_d256_none (h200_fp16.fa:4), target sm_90a, schedule tiny (h200_fp16.fa:72).
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
-//   shared   q             0   65536 B  2 stages of 64 x 256 f16, swizzle xor
-//   shared   k         65536   65536 B  2 stages of 64 x 256 f16, swizzle xor
-//   shared   v        131072   65536 B  2 stages of 64 x 256 f16, swizzle xor
-//   shared   q_full   196608      16 B  2 mbarriers
-//   shared   k_full   196736      16 B  2 mbarriers
-//   shared   v_full   196864      16 B  2 mbarriers
-//   shared   k_empty  196992      16 B  2 mbarriers
-//   shared   v_empty  197120      16 B  2 mbarriers
-//   shared   q_empty  197248       8 B  1 mbarrier
-//   shared   next_tile 197376       4 B  the number of a tile
-//   shared   tile_full 197504       8 B  1 mbarrier
-//   shared   tile_empty 197632       8 B  1 mbarrier
-//   shared   total            197760 B
+//   shared   q k v         0   65536 B  each, 2 stages of 64 x 256 f16, swizzle xor
+//   shared   total            197760 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 7
 //   ring     q         filled by bulk copies of load (q_full), released by 1 group (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 4 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 1 group (v_empty): RAW, WAR, WAW
 //   ring     next_tile filled by load (tile_full), released by 4 warps (tile_empty): RAW, WAR
-//   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR k p v q, WAW s o
-//   wait     for bulk stores: WAR q
-//   barrier  of each warp: RAW q, WAR q k next_tile, WAW q
-//   barrier  of named warps: RAW q, WAR q
+//   barrier  of the CTA: RAW mbarriers; of each warp: RAW q, WAR q k next_tile, WAW q; of named warps: RAW q, WAR q
+//   wait     for products: RAW s o, WAR k p v q, WAW s o; for bulk stores: WAR q
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>

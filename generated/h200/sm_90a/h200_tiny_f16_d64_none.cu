@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0    8192 B  64 x 64 f16, swizzle xor
-//   shared   k          8192   16384 B  2 stages of 64 x 64 f16, swizzle xor
-//   shared   v         24576   16384 B  2 stages of 64 x 64 f16, swizzle xor
+//   shared   k v        8192   16384 B  each, 2 stages of 64 x 64 f16, swizzle xor
 //   shared   total             40960 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 3    RAW q: copy_issue -> load_fragment

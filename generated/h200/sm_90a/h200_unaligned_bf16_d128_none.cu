@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q             0   32768 B  128 x 128 bf16, swizzle xor
-//   shared   k         32768   65536 B  2 stages of 128 x 128 bf16, swizzle xor
-//   shared   v         98304   65536 B  2 stages of 128 x 128 bf16, swizzle xor
+//   shared   k v       32768   65536 B  each, 2 stages of 128 x 128 bf16, swizzle xor
 //   shared   total            163840 B
 //   role     all      warps 0 to 7
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o

@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 192 query rows x 128 keys at once, 12 warps: 12 over rows x 1 over keys.
 //
 //   shared   q             0   24576 B  192 x 64 bf16, swizzle xor
-//   shared   k         24576   32768 B  2 stages of 128 x 64 bf16, swizzle xor
-//   shared   v         57344   32768 B  2 stages of 128 x 64 bf16, swizzle xor
+//   shared   k v       24576   32768 B  each, 2 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             90112 B
 //   role     all      warps 0 to 11
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o

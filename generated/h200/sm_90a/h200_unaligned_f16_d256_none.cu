@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q             0   65536 B  128 x 256 f16, swizzle xor
-//   shared   k         65536   65536 B  2 stages of 64 x 256 f16, swizzle xor
-//   shared   v        131072   65536 B  2 stages of 64 x 256 f16, swizzle xor
+//   shared   k v       65536   65536 B  each, 2 stages of 64 x 256 f16, swizzle xor
 //   shared   total            196608 B
 //   role     all      warps 0 to 7
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o

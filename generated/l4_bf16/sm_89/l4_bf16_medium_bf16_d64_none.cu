@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 128 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0    8192 B  64 x 64 bf16, swizzle xor, in the bytes of k and what follows
-//   shared   k             0   32768 B  2 stages of 128 x 64 bf16, swizzle xor
-//   shared   v         32768   32768 B  2 stages of 128 x 64 bf16, swizzle xor
+//   shared   k v           0   32768 B  each, 2 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             65536 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> load_fragment

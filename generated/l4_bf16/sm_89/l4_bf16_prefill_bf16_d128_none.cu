@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 48 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   32768 B  128 x 128 bf16, swizzle xor
-//   shared   k         32768   24576 B  2 stages of 48 x 128 bf16, swizzle xor
-//   shared   v         57344   24576 B  2 stages of 48 x 128 bf16, swizzle xor
+//   shared   k v       32768   24576 B  each, 2 stages of 48 x 128 bf16, swizzle xor
 //   shared   total             81920 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o

@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   16384 B  128 x 64 bf16, swizzle xor
-//   shared   k         16384   16384 B  1 stages of 128 x 64 bf16, swizzle xor
-//   shared   v         32768   16384 B  1 stages of 128 x 64 bf16, swizzle xor
+//   shared   k v       16384   16384 B  each, 1 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             49152 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s

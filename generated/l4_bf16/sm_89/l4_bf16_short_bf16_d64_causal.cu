@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 16 query rows x 64 keys at once, 4 warps: 1 over rows x 4 over keys.
 //
 //   shared   q             0    2048 B  16 x 64 bf16, swizzle xor
-//   shared   k          2048   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   v         18432   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   k v        2048   16384 B  each, 2 stages of 64 x 64 bf16, swizzle xor
 //   shared   partial    2048   18432 B  64 x 72 float, row-major, in the bytes of k and what follows
 //   shared   total             34816 B
 //   role     all      warps 0 to 3

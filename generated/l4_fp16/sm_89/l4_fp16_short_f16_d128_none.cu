@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 16 query rows x 64 keys at once, 4 warps: 1 over rows x 4 over keys.
 //
 //   shared   q             0    4096 B  16 x 128 f16, swizzle xor
-//   shared   k          4096   32768 B  2 stages of 64 x 128 f16, swizzle xor
-//   shared   v         36864   32768 B  2 stages of 64 x 128 f16, swizzle xor
+//   shared   k v        4096   32768 B  each, 2 stages of 64 x 128 f16, swizzle xor
 //   shared   partial    4096   34816 B  64 x 136 float, row-major, in the bytes of k and what follows
 //   shared   total             69632 B
 //   role     all      warps 0 to 3

@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 32 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0    4096 B  32 x 64 f16, row-major
-//   shared   k          4096    8192 B  1 stages of 64 x 64 f16, row-major
-//   shared   v         12288    8192 B  1 stages of 64 x 64 f16, row-major
+//   shared   k v        4096    8192 B  each, 1 stages of 64 x 64 f16, row-major
 //   shared   s         20480    8192 B  32 x 64 float, row-major
 //   shared   total             28672 B
 //   role     all      warps 0 to 3

@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 32 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   17408 B  64 x 128 f16, padded rows
-//   shared   k         17408    8704 B  1 stages of 32 x 128 f16, padded rows
-//   shared   v         26112    8704 B  1 stages of 32 x 128 f16, padded rows
+//   shared   k v       17408    8704 B  each, 1 stages of 32 x 128 f16, padded rows
 //   shared   s         34816   10240 B  64 x 32 float, padded rows
 //   shared   p         45056    5120 B  64 x 32 f16, padded rows
 //   shared   pv        50176   34816 B  64 x 128 float, padded rows

@@ -5,8 +5,7 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0    9216 B  64 x 64 f16, padded rows, in the bytes of k and what follows
-//   shared   k             0    9216 B  1 stages of 64 x 64 f16, padded rows
-//   shared   v          9216    9216 B  1 stages of 64 x 64 f16, padded rows
+//   shared   k v           0    9216 B  each, 1 stages of 64 x 64 f16, padded rows
 //   shared   s         18432   18432 B  64 x 64 float, padded rows
 //   shared   p         36864    9216 B  64 x 64 f16, padded rows
 //   shared   total             46080 B

@@ -1,7 +1,7 @@
 // fagen: a tool's command line as data, and what is printed of it: a manual page, completions of shells.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tools fill a Manual from the options that they parse with, so what is printed cannot lag behind them. No LLVM:
+// Tools fill a Manual from the options that they parse with, so what is printed is never older than they are. No LLVM:
 // fagen-run uses it too.
 #pragma once
 

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <map>
 #include <string>
 
 namespace fagen {
@@ -22,10 +23,8 @@ enum class Instrument : uint8_t {
 /// A kernel's source, and where its ops stand in it.
 struct KernelText {
   std::string source;
-  std::vector<OpPlan> ops;                      ///< in the order of lines
-  std::vector<OpPlan> combineOps;               ///< of the launch after it
-  std::vector<OpPlan> classifierOps;            ///< of the one before it
-  llvm::DenseSet<const ir::Buffer *> registers; ///< fragments that the source names
+  std::map<const ir::Kernel *, std::vector<OpPlan>> ops; ///< of each launch, or of all by the first; by lines
+  llvm::DenseSet<const ir::Buffer *> registers;          ///< fragments that the source names
 };
 
 /// Other launches of a program, which stand in the same text; null where there is none.

@@ -24,7 +24,7 @@ struct Options {
   std::optional<Option<Overlap>> overlap;
   std::optional<Option<RescalePolicy>> rescale;
   std::optional<Option<Grid>> grid;
-  std::optional<Option<Count>> loadWarps;     ///< warps that copy, in front of the others
+  std::optional<Option<Count>> loadWarps;     ///< warps that copy, the first of the CTA
   std::optional<Option<Count>> loadRegisters; ///< of a thread of these
   std::optional<Option<Count>> mathRegisters; ///< of one of the others
   std::optional<Option<Count>> querySlots;    ///< slots of Q, through which results leave

@@ -84,8 +84,8 @@ Buffer *sharedLeftOperand(const Role &role);
 llvm::SmallVector<Operand, 1> columnsInRegisters(const Op &op);
 /// The right operand of the products that add to the fragment; null where there is none.
 Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);
-/// By how many steps products of the ring lag behind the loop that they stand in, in whichever role: K(j) and V(j - 1)
-/// in step j are one.
+/// By how many steps products of the ring come later than the loop that they stand in, in whichever role: K(j) and V(j
+/// - 1) in step j are one.
 int64_t lagOf(const Kernel &kernel, const Buffer *ring);
 
 // Loops and lets.

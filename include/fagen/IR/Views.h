@@ -36,9 +36,15 @@ private:
 
 /// Calls `visit` with each index tensor that the op's own expressions, or the view that it names, take elements of.
 void forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit);
+void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_ref<void(const Buffer &)> visit);
+/// Whether its elements are real numbers that values may take: a tensor among the parameters, of f32.
+bool isOfReals(const Buffer &tensor);
 
 /// `expr` minus the variable, where the rest does not depend on it; null elsewhere.
 Expr restBeside(const Expr &expr, llvm::StringRef variable);
+
+/// Whether the op stores a value for each row, as sums of rows are.
+bool storesValues(const Op &op);
 
 /// A matrix of which any rectangle is a box of its tensor, or is made of boxes of pages.
 struct BoxMap {

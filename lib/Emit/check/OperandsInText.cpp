@@ -29,7 +29,16 @@ constexpr unsigned kSliceBytes = 32; ///< of a row, that a product sums over at 
 constexpr unsigned kMostOfBox = 256; ///< rows, and columns, that one bulk copy moves (CUDA Driver API, tensor maps)
 
 /// What a buffer is to the device library.
-enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, ColumnValues, StagedRowValues, Nothing };
+enum class Held : uint8_t {
+  Accumulator,
+  LeftOperand,
+  RowValues,
+  Tile,
+  RealTile,
+  ColumnValues,
+  StagedRowValues,
+  Nothing
+};
 
 /// What copies move and products take.
 bool isOfTiles(ElementType type) {
@@ -55,8 +64,9 @@ Held heldAs(const Buffer &buffer) {
   if (buffer.space == Space::Shared && buffer.type == ElementType::F32 && buffer.columns == 1)
     return buffer.rows % kBlock == 0 && buffer.layout == Layout::RowMajor ? Held::StagedRowValues : Held::Nothing;
   if (buffer.space == Space::Shared && buffer.type == ElementType::F32)
-    return buffer.rows == 1 && buffer.columns % 8 == 0 && buffer.layout == Layout::RowMajor ? Held::ColumnValues
-                                                                                            : Held::Nothing;
+    return buffer.columns % 8 != 0 || buffer.layout != Layout::RowMajor ? Held::Nothing
+           : buffer.rows == 1                                           ? Held::ColumnValues
+                                                                        : Held::RealTile;
   if (buffer.space == Space::Shared)
     return isOfTiles(buffer.type) && rowBytes % kChunkBytes == 0 ? Held::Tile : Held::Nothing;
   if (buffer.space != Space::Fragment || buffer.rows % kBlock != 0)
@@ -76,6 +86,8 @@ llvm::StringRef nameOf(Held held) {
     return "a fragment of f32 with one column and a multiple of 16 rows";
   case Held::Tile:
     return "a shared tile of f16 or bf16, with a multiple of 8 columns, or of e4m3, of 16";
+  case Held::RealTile:
+    return "a shared tile of f32, of several rows, with a multiple of 8 columns";
   case Held::ColumnValues:
     return "one row of f32 in shared memory, a value for each of a multiple of 8 columns";
   case Held::StagedRowValues:
@@ -237,7 +249,7 @@ private:
   }
 
   void checkCopied(const Buffer &tile, bool isBulk) {
-    needs(tile, {Held::Tile, Held::ColumnValues});
+    needs(tile, {Held::Tile, Held::RealTile, Held::ColumnValues});
     const unsigned vector = vectorBytesOf(kernel), bytes = tile.columns * sizeOf(tile.type);
     if (!isBulk)
       return lacks(bytes % vector != 0, "rows of %" + tile.name + " are " + Twine(bytes) +
@@ -276,7 +288,25 @@ private:
     }
   }
 
+  /// To registers where an accumulator has the tile's elements, or from such registers to an operand's.
   void checkConvert(const Buffer &p, const Buffer &s) {
+    if (s.space == Space::Shared) {
+      const unsigned columns = p.columns * warpGridOf(kernel, role).columns;
+      needs(p, {Held::Accumulator});
+      needs(s, {Held::Tile, Held::RealTile});
+      needsRowsOfWarps(s, p);
+      lacks(sizeOf(s.type) == 1 || s.isPaired, "%" + s.name + " is " + shapeOf(s) +
+                                                   "; elements of a byte, and paired "
+                                                   "columns, are for products");
+      lacks(columns > s.columns, "%" + s.name + " has " + Twine(s.columns) + " columns; warps of role " + role.name +
+                                     " have " + Twine(columns) + " columns of %" + p.name);
+      return;
+    }
+    lacks(p.type == ElementType::F32 && heldAs(s) == Held::LeftOperand && !s.isInQuads,
+          "%" + s.name +
+              " has its elements where a product wants them; convert takes them to f32 from the shared tile: "
+              "convert %" +
+              p.name + ", %TILE");
     needs(p, {s.isInQuads ? Held::Accumulator : Held::LeftOperand});
     needs(s, {Held::Accumulator});
     lacks(s.isInQuads && p.columns != s.columns, "%" + p.name + " and %" + s.name + " differ in columns");
@@ -354,9 +384,14 @@ private:
     const Buffer *const with = reduce.with().buffer;
     needsRows({&reduce.dst(), &reduce.with()});
     const bool isMax = reduce.op() == Reduction::Max, isOfRow = reduce.reach() == ReduceReach::Row;
+    lacks(!isMax && isOfRow && heldAs(src) == Held::Accumulator,
+          "a row's sum is made of those of its threads: first reduce %" + dst.name + ", %" + src.name + ", %" +
+              dst.name + " {op = \"sum\", reach = \"thread\"}, then reduce %" + dst.name + ", %" + dst.name +
+              " {op = \"sum\", reach = \"row\"}");
     needs(src, {isMax || !isOfRow ? Held::Accumulator : Held::RowValues});
-    lacks(isMax && (!isOfRow || !with),
-          "a maximum is of whole rows (reach = \"row\"), and of one before it: a third operand");
+    lacks(isMax && (!isOfRow || !with), "a maximum is of whole rows (reach = \"row\"), and of one before it, a third "
+                                        "operand, which may be -inf: reduce %" +
+                                            dst.name + ", %" + src.name + ", %" + dst.name);
     lacks(!isMax && isOfRow && (&src != &dst || with), "the parts of a row's sum come together in place: %" + dst.name +
                                                            ", %" + dst.name + ", and no third operand");
     lacks(!isMax && !isOfRow && with != &dst,
@@ -364,7 +399,7 @@ private:
   }
 
   void checkStore(const Buffer &o, const Buffer &matrix) {
-    needs(o, {Held::Accumulator});
+    needs(o, {Held::Accumulator, Held::RowValues});
     const bool isStored =
         matrix.type == ElementType::F16 || matrix.type == ElementType::BF16 || matrix.type == ElementType::F32;
     lacks(!isStored, "results that threads store are f16, bf16 or f32, and of e4m3 they leave through shared memory: "

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The args of a form are a struct of C with the layout of the kernel's own (fagen/device/form.h): the caller fills it
-// in, and attn_run puts it behind attention's parameters when it has looked at it.
+// in, and attn_run checks it and appends it to attention's parameters.
 
 #include "SingleForms.h"
 

@@ -52,7 +52,7 @@ std::string isNear(const Variant &variant) {
   return variant.target->exact ? fmt::format("__CUDA_ARCH__ == {}", 10 * variant.target->sm) : runsHere(variant);
 }
 
-/// Behind the head of each __global__ function a body for GPUs that run the text, and one that stops others.
+/// Each __global__ function gets a body for GPUs that run the text, and one that stops others.
 std::string guardEntries(std::string text, const Variant &variant) {
   for (size_t at = text.find("__global__"); at != std::string::npos; at = text.find("__global__", at + 1)) {
     const size_t body = text.find("{\n", at) + 2, end = text.find("\n}\n", body) + 1;

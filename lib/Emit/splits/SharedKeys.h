@@ -15,7 +15,7 @@ struct SharedKeys {
   ir::Expr first, end, gapBegin, gapEnd;
 };
 
-/// Where splits share what the rows see: where these see none of the first keys, or none behind as many keys as the
+/// Where splits share what the rows see: where these see none of the first keys, or none after as many keys as the
 /// kernel reads or is given, and lets and parameters alone say which. None: they share all keys.
 std::optional<SharedKeys> sharedKeys(const ir::Kernel &kernel);
 

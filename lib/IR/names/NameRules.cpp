@@ -58,7 +58,7 @@ static bool isOfDeviceLibrary(StringRef name) {
       "kRecordAlignment kRecordSums kRecordWords kRunKeys kSampleEvery kSettledSum kSettledSumBf16 "
       "kSettledSumF16 kSmallMaximum kSplitExtra kStageCount kStageNames kTileBits kTileClasses kTilesSum "
       "kTraceEvents kTracedCtas kUntoldSum kWholeRun k_major_at k_major_operand k_major_reach k_major_step "
-      "lane_element lane_max last_tile_first load_as_float load_bits load_element load_operand load_pair "
+      "lane_element lane_max last_tile_first load_as_float load_bits load_element load_operand load_pair load_two "
       "locate_cta locate_key_tile locate_split locate_tile log2 log_heads_in_turn log_runs_in_turn log_sum_exp "
       "longest_tile_first low_half lower_rows lowest lowest_by_warp lse_factor make_divisor map map_along mask "
       "mask_by_runs mask_from mask_range max mbarrier_init merge_pair min mma_ab mma_ab_f16 mma_ab_slice "
@@ -72,7 +72,8 @@ static bool isOfDeviceLibrary(StringRef name) {
       "settle_outgrown settle_rows share_seen_keys sight_of sights_of signed_ceil_div signed_floor_div "
       "slice_address slice_columns split_bytes split_columns split_rows sqrt stage_rows store_boxes "
       "store_boxes_by_group store_lse store_matrix store_merged store_merged_split store_pair store_part "
-      "store_partial store_rounded store_rows store_split subtract_large_maxima take_keys take_tile take_turns "
+      "store_partial store_rounded store_rows store_split store_values subtract_large_maxima take_keys take_tile "
+      "take_turns "
       "tanh terms_outgrow threads_across ticket_of tile_bytes tile_count tile_heads tile_of tile_offset total "
       "trace_bytes transpose_in_quad value_of value_of_lane wait_for wait_for_boxes_by_group wgmma_slice "
       "whole_tiles widen wmma_ab wmma_abt wmma_product wmma_stride words_of_quad ";

@@ -32,6 +32,8 @@ def gradients(plan, kept, grad, grad_lse):
         found.append(torch.empty(q, dtype=plan.dtype, device=device) if plan.chunks else torch.zeros(q, dtype=wide, device=device))
         found.extend(torch.zeros(shape, dtype=wide, device=device) for shape in (k, v))
         buffers = plan.ranks.ring and _ring_back.buffers_of(plan.schedule_back, q[0], plan.shapes_of_keys(), plan.dtype, wide, device)
+        width, width_v = plan.columns
+        plan.reserve(width * plan.dtype.itemsize + width_v * plan.o_dtype.itemsize + torch.float32.itemsize, (width + width_v) * wide.itemsize, device)
 
     def run():
         given = torch.zeros((*plan.local_shapes()[0][:3], plan.columns[1]), dtype=plan.o_dtype, device=device) if grad is None else grad.contiguous()

@@ -3,6 +3,17 @@
 import torch
 
 
+def reserve(exchange, chunks, batch, row_bytes, key_bytes, device):
+    """Takes as much memory as a pass over the chunks holds at most, and lets it go to the allocator's cache: a rank without it says so before
+    others wait for what it sends. row_bytes, key_bytes: of a query head's row and of a K/V head's key, of all tensors that travel."""
+    rank = exchange.rank
+    held = sum(sum(exchange.rows) * (chunk[rank].heads[1] - chunk[rank].heads[0]) * row_bytes
+               + sum(exchange.keys) * len(chunk[rank].kv_heads) * key_bytes for chunk in chunks)
+    sent = sum(exchange.rows[rank] * sum(share.heads[1] - share.heads[0] for share in chunk) * row_bytes
+               + exchange.keys[rank] * sum(len(share.kv_heads) for share in chunk) * key_bytes for chunk in chunks)
+    torch.empty(batch * (2 * held + sent), dtype=torch.uint8, device=device)  # twice: a message may arrive elsewhere than it belongs
+
+
 class _Pass:
     """Of the chunks of an exchange, one after the other."""
 

@@ -129,6 +129,8 @@ class Plan:
             o = torch.empty((*q.shape[:3], v.shape[3]), dtype=self.o_dtype, device=q.device) if out is None else out
             lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
             buffers = self.ranks.ring and _ring.buffers_of(self.schedule, q.shape[0], self.shapes_of_keys(), q.dtype, q.device)
+            size, of_o, (width, width_v) = self.dtype.itemsize, self.o_dtype.itemsize, self.columns
+            self.reserve(width * size + width_v * of_o + lse.itemsize, (width + width_v) * size, q.device)
         self.together(begin, lambda: self._compute(q, k, v, o, lse, buffers, kept), "", gradient=records)
         return o, lse
 
@@ -166,6 +168,11 @@ class Plan:
     def exchange(self, device):
         """Of one call."""
         return _heads.Exchange(Transfers(self.ranks.heads, device), *self.exchange_sizes())
+
+    def reserve(self, row_bytes, key_bytes, device):
+        """Fails where an exchange over heads has too little memory for these; where ranks agree, for only then the others hear of it."""
+        if self.chunks is not None and self.check:
+            _over_heads.reserve(self.exchange(device), self.chunks, self.sizes["batch"], row_bytes, key_bytes, device)
 
     def exchange_sizes(self):
         """How many rows, and how many keys, each rank of the exchange over heads holds."""

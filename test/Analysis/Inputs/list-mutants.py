@@ -12,5 +12,5 @@ for kernel in json.load(open(sys.argv[1], encoding="utf-8"))["kernels"]:
         if "pending" in m:
             action += f" to {m['pending']}"
         if "over" in m:
-            action += f" {'behind' if m['later'] else 'before'} {m['over']} ({m['target']})"
+            action += f" {'after' if m['later'] else 'before'} {m['over']} ({m['target']})"
         print(m["site"], m["line"], m["what"], m["op"], f"{action}: {m.get('why', m['verdict'])}")

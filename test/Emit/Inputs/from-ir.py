@@ -1,4 +1,4 @@
-"""fagen: from-ir.py SPEC=SET...: each kernel's text in the folder SET beside what fagen-opt makes of its IR.
+"""fagen: from-ir.py SPEC=SET...: compares each kernel's text in the folder SET with what fagen-opt makes of its IR.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

@@ -11,7 +11,7 @@ nvcc, include, arch, path = sys.argv[1:]
 root = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
 libraries = [p for d in ("lib64", "lib") for p in sorted(glob.glob(os.path.join(root, d, "libnvrtc.so*")))]
 if not libraries:
-    sys.exit(f"no libnvrtc.so beside {nvcc}")
+    sys.exit(f"no libnvrtc.so next to {nvcc}")
 nvrtc = ctypes.CDLL(libraries[0])
 program = ctypes.c_void_p()
 with open(path, "rb") as text:

@@ -1,4 +1,4 @@
-"""fagen: plan-from-ir.py SPECS...: of each variant, what fagen-opt makes of its IR beside the manifest's row.
+"""fagen: plan-from-ir.py SPECS...: compares what fagen-opt makes of each variant's IR with the manifest's row.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

@@ -1,4 +1,4 @@
-"""pip_build.py SOURCE TREE: scripts/pip/fagen_build.py beside a build that is made up; prints what the terminal would show."""
+"""pip_build.py SOURCE TREE: scripts/pip/fagen_build.py next to a build that is made up; prints what the terminal would show."""
 import io
 import os
 import sys

@@ -116,11 +116,12 @@ static void reportOtherValues(int argc, char **argv, Diagnostics &diags) {
         if (!values->getOption(n).empty())
           known.push_back(values->getOption(n));
       if (is_contained(known, value) || value.empty())
-        continue;
+        break; // other commands have the option with the same values
       const StringRef near = nearestWord(value, known);
       diags.error(Location(),
                   "--" + name + " has no '" + value + "'; " +
                       (near.empty() ? "it takes " + alternatives(known) : ("did you mean '" + near + "'?").str()));
+      break;
     }
   }
 }
@@ -134,8 +135,9 @@ void parseOrExit(int argc, char **argv, StringRef overview) {
   SourceMgr noSources;
   Diagnostics diags(noSources, errs());
   diags.setFormat(wantsJson(ArrayRef(argv, argc)) ? DiagnosticsFormat::Json : DiagnosticsFormat::Text);
-  checkArguments(ArrayRef(argv, argc), diags);
   reportOtherValues(argc, argv, diags);
+  if (!diags.hasErrors()) // one of these would have made a file needless
+    checkArguments(ArrayRef(argv, argc), diags);
   if (diags.hasErrors())
     exitWith(diags);
   if (asksForHelp(ArrayRef(argv, argc))) { // which ends the program, and may fail to be written

@@ -1,4 +1,4 @@
-/* attn_select of the header beside fagen_query of the same spec's table, on problems that are drawn: they refuse the
+/* attn_select of the header and fagen_query of the same spec's table, on problems that are drawn: they refuse the
  * same, and pick the same kernel with the same splits, CTAs and workspace. compare DIRECTORY */
 #include "attn.h"
 

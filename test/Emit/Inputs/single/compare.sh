@@ -1,4 +1,4 @@
-# compare.sh SOURCE COMPARE.C SPEC...: for each spec the header of --emit=single beside libfagen, in the current directory.
+# compare.sh SOURCE COMPARE.C SPEC...: compares the header of --emit=single of each spec with libfagen, in the current directory.
 set -e
 source=$1 program=$2
 shift 2

@@ -1,6 +1,6 @@
 /* Which kernel fagen_query picks from all ready sets: those that are linked, where READY is defined; else pick SETS
  * NAME... loads them. Reads lines "GPU SMS DTYPE MASK BATCH HEADS KV_HEADS SEQ_Q SEQ_KV HEAD_DIM[/HEAD_DIM_V] : ..."
- * and writes each with the kernel and its target behind the colon. Other lines it writes as they are. */
+ * and writes each with the kernel and its target after the colon. Other lines it writes as they are. */
 #include <fagen/table.h>
 #include <stdio.h>
 #include <string.h>

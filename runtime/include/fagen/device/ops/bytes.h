@@ -7,6 +7,7 @@
 #include <fagen/device/ops/store.h>
 #include <fagen/device/ops/wgmma.h>
 #include <fagen/device/ptx/bytes.h>
+#include <fagen/device/ptx/mma.h>
 #include <fagen/device/ptx/wgmma_bytes.h>
 
 namespace fagen::device {
@@ -106,6 +107,34 @@ __device__ __forceinline__ void stage_paired(const SharedTile<e4m3, kTileRows, k
                                              const Accumulator<kRows, kColumns> &o, int first_row,
                                              ptx::Site site = ptx::Site::here()) {
   stage_bytes<true, kFirst>(tile, o, first_row, site);
+}
+
+/// As that of ops/settle.h, by mma.sync of f16, to which bytes widen exactly. Of each 16 columns a lane has 4t to 4t +
+/// 3 of both operands, in whatever order they are summed.
+template <int kRows, int kKeys, int kQRows, int kColumns, Swizzle kOfQ, int kKRows, Swizzle kOfK>
+__device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s,
+                                             const SharedTile<e4m3, kQRows, kColumns, kOfQ> &q, int q_row,
+                                             const SharedTile<e4m3, kKRows, kColumns, kOfK> &k, ptx::Site site) {
+  const int lane = ptx::recompute(ptx::thread_index()) % 32, row = ptx::recompute(q_row) + lane / 4;
+  clear(s);
+#pragma unroll 1
+  for (int column = lane % 4 * 4; column < kColumns; column += 16)
+#pragma unroll
+    for (int slab = 0; slab < kRows / 16; ++slab) {
+      unsigned a[4], word[1];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        ptx::ld_shared(word, q.address(row + 16 * slab + 8 * half, column), site);
+        a[half] = ptx::widen_bytes<e4m3>(static_cast<unsigned short>(word[0]));
+        a[half + 2] = ptx::widen_bytes<e4m3>(static_cast<unsigned short>(word[0] >> 16));
+      }
+#pragma unroll
+      for (int tile = 0; tile < kKeys / 8; ++tile) {
+        ptx::ld_shared(word, k.address(8 * tile + lane / 4, column), site);
+        ptx::mma_m16n8k16_f32_f16(s.value[slab][tile], a, ptx::widen_bytes<e4m3>(static_cast<unsigned short>(word[0])),
+                                  ptx::widen_bytes<e4m3>(static_cast<unsigned short>(word[0] >> 16)), site);
+      }
+    }
 }
 
 } // namespace fagen::device

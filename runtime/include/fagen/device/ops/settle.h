@@ -15,14 +15,16 @@
 
 namespace fagen::device {
 
-// Of f16 and bf16; other types have no such numbers.
+// Of operands; other types have no such numbers.
 template <class T> inline constexpr float kSettledSum = T::has_no_bound;
 template <> inline constexpr float kSettledSum<f16> = kSettledSumF16;
 template <> inline constexpr float kSettledSum<bf16> = kSettledSumBf16;
+template <> inline constexpr float kSettledSum<e4m3> = kSettledSumE4M3;
 
 template <class T> inline constexpr float kLoweredBits = T::has_no_bound;
 template <> inline constexpr float kLoweredBits<f16> = kLoweredBitsF16;
 template <> inline constexpr float kLoweredBits<bf16> = kLoweredBitsBf16;
+template <> inline constexpr float kLoweredBits<e4m3> = kLoweredBitsE4M3;
 
 /// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
 template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {

@@ -15,7 +15,7 @@
 
 namespace fagen::device {
 
-/// How far a maximum may stay behind, as a power of two: 2^8 times a sum of probabilities is far from any limit.
+/// By how much a true maximum may exceed m, as a power of two: 2^8 times a sum of probabilities is far from any limit.
 constexpr float kLazyBits = 8.0f;
 
 template <int kRows> __device__ __forceinline__ void fill(RowValues<kRows> &rows, float value) {
@@ -128,8 +128,8 @@ __device__ __forceinline__ void rescale(Accumulator<kRows, kColumns> &o, RowValu
     }
 }
 
-/// As rescale, but only when some row of the warp has grown by more than a factor of 2^kLazyBits; else m stays behind,
-/// and probabilities and sums are larger than with m_new by the same factor in every row (FlashAttention-4's idea).
+/// As rescale, but only when some row of the warp has grown by more than a factor of 2^kLazyBits; else m stays as it
+/// is, and probabilities and sums are larger than with m_new by the same factor in every row (FlashAttention-4's idea).
 template <bool kGuard, int kRows, int kColumns>
 __device__ __forceinline__ void rescale_lazily(Accumulator<kRows, kColumns> &o, RowValues<kRows> &l,
                                                RowValues<kRows> &m, const RowValues<kRows> &m_new, float c,

@@ -56,9 +56,9 @@ __device__ __forceinline__ SplitPlace locate_split(const AttentionParams &params
 /// Gives the split the keys from `begin` up to `next`, as far as there are any.
 __device__ __forceinline__ void take_keys(SplitPlace &place, const AttentionParams &params, long long begin,
                                           long long next) {
-  const long long behind = next < params.seq_kv ? next : params.seq_kv;
+  const long long end = next < params.seq_kv ? next : params.seq_kv;
   place.split_begin = static_cast<int>(begin);
-  place.split_keys = begin < behind ? static_cast<int>(behind - begin) : 0;
+  place.split_keys = begin < end ? static_cast<int>(end - begin) : 0;
 }
 
 /// Shares out the keys from `first` up to `end`, outside of which no row sees any: whole tiles of them, counted from

@@ -3,7 +3,7 @@
 //
 // A barrier is 8 bytes at a multiple of 8. Its phases are 0, 1, 2, ...; a phase completes when its arrivals have come
 // and as many bytes as they expect. A wait names a phase by its parity: it returns once the phase with that parity has
-// completed, so nobody may fall two phases behind. Of a fresh barrier the phase before the first, parity 1, counts as
+// completed, so nobody may be two phases late. Of a fresh barrier the phase before the first, parity 1, counts as
 // completed. sm_90.
 #pragma once
 
