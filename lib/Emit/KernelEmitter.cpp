@@ -254,25 +254,22 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
+/// Whether the text has the word.
+static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
+  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
+  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
+    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
+      return true;
+  return false;
+}
+
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
-  std::vector<bool> isNamed(kernel.constants.size());
-  auto look = [&](llvm::StringRef text) {
-    auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-    for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
-      const llvm::StringRef word = text.take_while(isPart);
-      for (size_t i = 0; i != isNamed.size(); ++i)
-        isNamed[i] = isNamed[i] || word == kernel.constants[i].name;
-      text = text.drop_front(word.size());
-    }
-  };
-  look(text);
-  for (size_t i = isNamed.size(); i-- != 0;)
-    if (isNamed[i]) {
-      found.insert(found.begin(), &kernel.constants[i]);
-      look(kernel.constants[i].origin);
-    }
+  for (const Constant &constant : llvm::reverse(kernel.constants))
+    if (hasWord(text, constant.name) ||
+        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
+      found.insert(found.begin(), &constant);
   return found;
 }
 
