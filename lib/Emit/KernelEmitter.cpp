@@ -12,7 +12,6 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -255,24 +254,24 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-static void addWords(llvm::StringRef text, llvm::StringSet<> &words) {
-  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
-    const llvm::StringRef word = text.take_while(isPart);
-    words.insert(word);
-    text = text.drop_front(word.size());
-  }
-}
-
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
-  llvm::StringSet<> words;
-  addWords(text, words);
-  for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (words.contains(constant.name)) {
-      found.insert(found.begin(), &constant);
-      addWords(constant.origin, words);
+  std::vector<bool> isNamed(kernel.constants.size());
+  auto look = [&](llvm::StringRef text) {
+    auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
+      const llvm::StringRef word = text.take_while(isPart);
+      for (size_t i = 0; i != isNamed.size(); ++i)
+        isNamed[i] = isNamed[i] || word == kernel.constants[i].name;
+      text = text.drop_front(word.size());
+    }
+  };
+  look(text);
+  for (size_t i = isNamed.size(); i-- != 0;)
+    if (isNamed[i]) {
+      found.insert(found.begin(), &kernel.constants[i]);
+      look(kernel.constants[i].origin);
     }
   return found;
 }

@@ -268,7 +268,7 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
-  /// One that is there to be read, or a parameter of words, which ops may name as well.
+  /// One that is there to be read, or a parameter of f32 or of integers that ops name as well.
   bool isRead(const Buffer &tensor) const {
     const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
                isOfIntegers = tensor.type == ElementType::I32 || tensor.type == ElementType::U32;

@@ -121,16 +121,14 @@ std::string SingleProgramEmitter::header() const {
                              : fmt::format("  float {};\n", called);
   });
   const auto given = llvm::find_if(listOf("buffers"), [](const Value &v) { return !isInWorkspace(objectOf(v)); });
-  std::string text = singleText("program.h.in", name);
-  for (const auto &[place, value] :
-       {std::pair<StringRef, std::string>("@spec@", plan.specName),
-        {"@program@", textOf(recipe, "program")},
-        {"@targets@", listTargets(plan)},
-        {"@first@", textOf(objectOf(*given), "name")},
-        {"@build@", fmt::format("`nvcc -O3 -arch={} -c {}.cu` is the build.", textOf(recipe, "target"), name.str())},
-        {"@members@", each("buffers", [&](const Object &buffer) { return memberOf(buffer); }) + numbers}})
-    text = replaceAll(text, place, value);
-  return text;
+  return filledText(
+      "program.h.in", name,
+      {{"@spec@", plan.specName},
+       {"@program@", textOf(recipe, "program")},
+       {"@targets@", listTargets(plan)},
+       {"@first@", textOf(objectOf(*given), "name")},
+       {"@build@", fmt::format("`nvcc -O3 -arch={} -c {}.cu` is the build.", textOf(recipe, "target"), name.str())},
+       {"@members@", each("buffers", [&](const Object &buffer) { return memberOf(buffer); }) + numbers}});
 }
 
 /// An initializer of the source's Tensor.
@@ -223,18 +221,16 @@ std::string SingleProgramEmitter::cuda() const {
       llvm::any_of(listOf("params"), [](const Value &param) { return textOf(objectOf(param), "kind") == "map"; });
   const std::string work = "  bool has_work = false; // else no map is needed\n"
                            "  for (const int64_t each : ctas)\n    has_work = has_work || each != 0;\n";
-  std::string host = singleText("program.cu.in", name);
-  for (const auto &[place, value] :
-       {std::pair<StringRef, std::string>(
-            "@filling@", hasMaps ? singleText("maps.cu.in", name) + singleText("program_maps.cu.in", name) : ""),
-        {"@params@", fmt::format("{}_detail::{}::Params", name.str(), row.variant->symbol)},
-        {"@count@", std::to_string(listOf("buffers").size())},
-        {"@bytes@", std::to_string(*recipe.getInteger("argument_bytes"))},
-        {"@ctas@", llvm::join(ctas, ", ")},
-        {"@ranges@", each("numbers", [&](const Object &number) { return range(number); })},
-        {"@tensors@", each("buffers", [&](const Object &buffer) { return tensor(buffer); })},
-        {"@fill@", (hasMaps ? work : "") + each("params", [&](const Object &param) { return field(param); })}})
-    host = replaceAll(host, place, value);
+  const std::string host = filledText(
+      "program.cu.in", name,
+      {{"@filling@", hasMaps ? filledText("maps.cu.in", name) + filledText("program_maps.cu.in", name) : ""},
+       {"@params@", fmt::format("{}_detail::{}::Params", name.str(), row.variant->symbol)},
+       {"@count@", std::to_string(listOf("buffers").size())},
+       {"@bytes@", std::to_string(*recipe.getInteger("argument_bytes"))},
+       {"@ctas@", llvm::join(ctas, ", ")},
+       {"@ranges@", each("numbers", [&](const Object &number) { return range(number); })},
+       {"@tensors@", each("buffers", [&](const Object &buffer) { return tensor(buffer); })},
+       {"@fill@", (hasMaps ? work : "") + each("params", [&](const Object &param) { return field(param); })}});
   return singleSource(plan, source, 0u, name, host, launches(), columns);
 }
 
