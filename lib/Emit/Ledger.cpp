@@ -23,7 +23,7 @@ using namespace fagen::ir;
 namespace {
 
 constexpr size_t kWordColumns = 9; ///< "barrier  ", before what it is
-constexpr int kMostBlanks = 34;    ///< between words of a line: names may have any length
+constexpr int kMostBlanks = 25;    ///< between words of a line: names may have any length
 
 /// By keys in the order in which they come up.
 template <class Key, class Value> using Ordered = llvm::MapVector<Key, Value, std::map<Key, unsigned>>;
