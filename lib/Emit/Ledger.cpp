@@ -22,8 +22,8 @@ using namespace fagen::ir;
 
 namespace {
 
-constexpr size_t kWordColumns = 9;   ///< "barrier  ", before what it is
-constexpr size_t kLineColumns = 130; ///< of a line that takes more than one
+constexpr size_t kWordColumns = 9; ///< "barrier  ", before what it is
+constexpr int kMostBlanks = 25;    ///< between words of a line: names may have any length
 
 /// By keys in the order in which they come up.
 template <class Key, class Value> using Ordered = llvm::MapVector<Key, Value, std::map<Key, unsigned>>;
@@ -113,15 +113,13 @@ private:
     return lines;
   }
 
-  /// The pairs that it orders, or, where they fill more than a line, their buffers.
+  /// The pairs that it orders, or of many their buffers.
   static std::string pairsOf(const LedgerEntry &entry) {
-    constexpr size_t kBefore = 30; // "site  4 10  copy_wait 0    "
-    if (entry.covers.size() + kBefore <= kLineColumns)
-      return entry.covers;
+    constexpr size_t kMostPairs = 4;
     Hazards hazards;
-    for (const Covered &covered : coveredBy(entry))
-      hazards.add(covered);
-    return hazards.text();
+    const llvm::SmallVector<Covered> pairs = coveredBy(entry);
+    llvm::for_each(pairs, [&](const Covered &covered) { hazards.add(covered); });
+    return pairs.size() > kMostPairs ? hazards.text() : entry.covers;
   }
 
   std::string guardText(const Buffer &buffer) const {
@@ -210,8 +208,8 @@ private:
     for (const auto &[object, hazards] : objects) {
       std::vector<std::string> &ofWord = lines[object.substr(0, kWordColumns)];
       const std::string text = object.substr(kWordColumns) + ": " + hazards.text();
-      if (ofWord.empty() || ofWord.back().size() + text.size() > kLineColumns)
-        ofWord.push_back(object.substr(0, kWordColumns) + text);
+      if (ofWord.empty() || llvm::count(ofWord.back() + text, ' ') > kMostBlanks)
+        ofWord.push_back((ofWord.empty() ? object.substr(0, kWordColumns) : std::string(kWordColumns, ' ')) + text);
       else
         ofWord.back() += "; " + text;
     }

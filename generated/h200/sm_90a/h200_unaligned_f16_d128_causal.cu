@@ -9,7 +9,7 @@
 //   shared   total            163840 B
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  2  cta barrier    WAR k: mma s -> copy_issue
-//   site  3  cta barrier    RAW q k v, WAR v
+//   site  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR v: mma o -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>

@@ -11,7 +11,7 @@
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue
 //   site  4  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  5  cta barrier    RAW k v, WAR k v
+//   site  5  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
