@@ -11,13 +11,14 @@
 //               and the loop (C7515)
 //   registers   what is held at a product is more than a thread has (C7511, C7512)
 //
-// Where products all end in each step, ptxas puts one more wait or fence at the most (C7517, C7519); whether it does depends
-// on how it orders what threads do, so that is no rule of the text.
+// Where products all end in each step, ptxas puts one more wait or fence at the most (C7517, C7519); whether it does
+// depends on how it orders what threads do, so that is no rule of the text.
 //
 // Of IR from text. What a spec becomes is held to ptxas itself (test/Emit).
 
 #include "fagen/Analysis/Access.h"
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -39,10 +40,10 @@ using Issues = llvm::SmallSetVector<const Op *, 4>;
 
 /// Products that may be under way, and what was done to sums meanwhile.
 struct State {
-  Issues open;                                       ///< not committed
-  llvm::SmallVector<Issues, 4> groups;               ///< committed, the newest last
-  llvm::DenseMap<const Buffer *, const Op *> read;   ///< in this step, under products of other sums: by whom
-  llvm::DenseMap<const Buffer *, const Op *> begun;  ///< by threads: the first product of others that was issued since
+  Issues open;                                      ///< not committed
+  llvm::SmallVector<Issues, 4> groups;              ///< committed, the newest last
+  llvm::DenseMap<const Buffer *, const Op *> read;  ///< in this step, under products of other sums: by whom
+  llvm::DenseMap<const Buffer *, const Op *> begun; ///< by threads: the first product of others that was issued since
 
   Issues underWay() const {
     Issues all = open;
@@ -180,18 +181,20 @@ private:
       if (MmaIssueOp(*issue).accumulate() && other && !makes(before, sums))
         fail(*issue, "goes on while the loop around goes round, and between what %" + sums->name +
                          " begins with and that loop " + nameOf(*other) +
-                         " is issued: ptxas would let each product wait for the one before (C7515); make %" + sums->name +
+                         " is issued: ptxas would let each product wait for the one before (C7515); make %" +
+                         sums->name +
                          " after that product is complete, or put `mma_wait {pending = 0}` at the end of the loop");
     }
   }
 
   void failRead(const Op &issue, const Op &reader) {
     const std::string &name = sumsOf(issue)->name;
-    fail(issue, "%" + name + " is read by " + nameOf(reader) +
-                    " while other products are under way, and in a loop in which these never all end this one takes it "
-                    "in the same step: ptxas would let each product wait for the one before (C7514); begin the step with "
-                    "this product, so that %" +
-                    name + " is read last, or put `mma_wait {pending = 0}` before " + nameOf(reader));
+    fail(issue,
+         "%" + name + " is read by " + nameOf(reader) +
+             " while other products are under way, and in a loop in which these never all end this one takes it "
+             "in the same step: ptxas would let each product wait for the one before (C7514); begin the step with "
+             "this product, so that %" +
+             name + " is read last, or put `mma_wait {pending = 0}` before " + nameOf(reader));
   }
 
   void fail(const Op &op, const Twine &message) {
@@ -211,7 +214,9 @@ private:
 } // namespace
 
 static void checkRegisters(const Kernel &kernel, const Role &role, PassContext &context) {
-  const unsigned most = role.registers ? role.registers : registersOfLaunch(kernel);
+  const unsigned most = role.registers
+                            ? role.registers
+                            : unsigned(measureOf(kernel, Measure::MathRegisters).value_or(registersOfLaunch(kernel)));
   const HeldRegisters held = mostHeldAtProduct(role);
   if (!held.product || held.registers + kLeastBesideFragments <= most)
     return;
@@ -219,10 +224,9 @@ static void checkRegisters(const Kernel &kernel, const Role &role, PassContext &
   for (const Buffer *buffer : held.fragments)
     names += (names.empty() ? "%" : ", %") + buffer->name;
   context.diags.error(held.product->location,
-                      role.name + "." + Points(role).nameOf(held.product) + ": " + names +
-                          " are held at once: " + Twine(held.registers) + " registers a thread of the " + Twine(most) +
-                          " of role " + role.name + ", and addresses and counters take some " +
-                          Twine(kLeastBesideFragments) +
+                      role.name + "." + Points(role).nameOf(held.product) + ": " + names + " are held at once: " +
+                          Twine(held.registers) + " registers a thread of the " + Twine(most) + " of role " +
+                          role.name + ", and addresses and counters take some " + Twine(kLeastBesideFragments) +
                           ": ptxas would let each product wait for the one before (C7511, C7512); give the role more "
                           "(`warps 4 to 12 registers 240`, and `registers 24` to the one that copies), or take smaller "
                           "tiles");

@@ -72,9 +72,7 @@ private:
       most = {&op, {all.begin(), all.end()}, registers};
   }
 
-  static bool isFragment(const Operand &operand) {
-    return operand.buffer && operand.buffer->space == Space::Fragment;
-  }
+  static bool isFragment(const Operand &operand) { return operand.buffer && operand.buffer->space == Space::Fragment; }
 };
 
 } // namespace

@@ -12,9 +12,9 @@ namespace fagen {
 inline constexpr unsigned kLeastBesideFragments = 12;
 
 struct HeldRegisters {
-  const ir::Op *product = nullptr;            ///< null: the role issues none
+  const ir::Op *product = nullptr;           ///< null: the role issues none
   std::vector<const ir::Buffer *> fragments; ///< what a later op reads, and what the product takes
-  unsigned registers = 0;                     ///< of these, a thread
+  unsigned registers = 0;                    ///< of these, a thread
 };
 /// The product of the role at which most is held.
 HeldRegisters mostHeldAtProduct(const ir::Role &role);
