@@ -18,6 +18,7 @@
 
 #include "fagen/Analysis/Access.h"
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -213,7 +214,9 @@ private:
 } // namespace
 
 static void checkRegisters(const Kernel &kernel, const Role &role, PassContext &context) {
-  const unsigned most = role.registers ? role.registers : registersOfLaunch(kernel);
+  const unsigned most = role.registers
+                            ? role.registers
+                            : unsigned(measureOf(kernel, Measure::MathRegisters).value_or(registersOfLaunch(kernel)));
   const HeldRegisters held = mostHeldAtProduct(role);
   if (!held.product || held.registers + kLeastBesideFragments <= most)
     return;

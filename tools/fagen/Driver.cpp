@@ -136,11 +136,14 @@ void Driver::checkRunPasses() {
   const std::vector<std::string> &passes = options.pipeline.runPasses;
   if (passes.empty())
     return;
-  const PassEntry &first = pipelinePasses().front(), &last = pipelinePasses().back();
+  const PassEntry &first = pipelinePasses().front();
+  const PassEntry &last =
+      *llvm::find_if(pipelinePasses(), [](const PassEntry &pass) { return pass.leaves == ir::Phase::Verified; });
   if (passes.front() != first.name)
     diags.error(Location(), "--run-pass=" + passes.front() + ": kernels of a spec begin with " + first.name +
                                 "; fagen-opt runs one pass on IR, as --emit=ir --stop-after prints it");
-  else if (passes.back() != last.name && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
+  else if (lookupPass(passes.back())->leaves != last.leaves && options.emit != EmitKind::IR &&
+           options.emit != EmitKind::Spec)
     diags.error(Location(), "--run-pass leaves kernels unfinished unless " + last.name +
                                 " is the last: it goes with --emit=ir, or spec");
 }
