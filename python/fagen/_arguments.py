@@ -138,6 +138,12 @@ def has_tangent(*tensors):
         isinstance(t, torch.Tensor) and t.is_floating_point() and forward_ad.unpack_dual(t).tangent is not None for t in tensors)
 
 
+def refuse_second_gradient(of):
+    """In a backward, of which PyTorch records nothing: a second gradient would be left out silently where only the first one's tensors want it."""
+    if torch.is_grad_enabled():
+        raise errors.Error(f"{of} has no second gradient: it is asked for by create_graph=True")
+
+
 def why_not(q, k, v, *others):
     """Why no kernel computes tensors like these, whatever they hold; None where one may."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
