@@ -111,6 +111,8 @@ constexpr struct {
 /// For forms without them. Keys of five and six tiles: CTAs that share them have some tiles each, the first keys and a
 /// window among those of one, and steps before the last ones are not all.
 constexpr Edge kLongEdges[] = {
+    // A tile's first row sees all of a key tile but its last key, and no number of the form hides any.
+    {{1, 0, 0}, false, {0, 1, -2}, {{2, 2, 0}, {2, 2, 0}}},
     {{2, 0, 0}, true, {0, 4, 1}, {{1, 2, 0}, {0, 0, 2}}},
     {{1, 0, 1}, true, {1, 3, 2}, {{0, 3, -1}, {0, 0, 3}}},
     {{2, 0, -1}, true, {1, 4, 0}, {{0, 1, 6}, {0, 1, 6}}},
@@ -144,6 +146,8 @@ public:
     Case c = base;
     c.shape.batch = countOf(FAGEN_VAR_BATCH);
     c.shape.kvHeads = countOf(FAGEN_VAR_KV_HEADS);
+    if (hasTensor() && number % 4 == 0) // keys of another head in each key tile
+      c.shape.kvHeads = std::max<int64_t>(c.shape.kvHeads, 2);
     c.shape.heads = group > 1 ? group * c.shape.kvHeads : countOf(FAGEN_VAR_HEADS) * c.shape.kvHeads;
     c.shape.seqQ = std::max<int64_t>(1, count(edge.queries)); // tiles of one row are smaller than what some have less
     const int64_t before = edge.isOfLastRow ? (rows + keys - 1) / keys * keys - rows : 0;

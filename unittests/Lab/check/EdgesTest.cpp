@@ -119,6 +119,15 @@ TEST(Edges, HeadsOfAGroupShareATile) {
   }
 }
 
+/// Also where no tensor is of heads: several key tiles of the second head.
+TEST(Edges, TensorsHaveProblemsOfTwoHeads) {
+  const FormDefinition form =
+      formOf({{"last", FAGEN_ELEMENT_I32, {one(FAGEN_VAR_SEQ_Q)}, true, -kLargest, kLargest, {}}});
+  const std::vector<Case> cases = edgeCases(parseCase("1,1,1,1,1,64"), form, 128, 128, 1);
+  EXPECT_TRUE(std::any_of(cases.begin(), cases.end(),
+                          [](const Case &c) { return c.shape.kvHeads == 2 && c.shape.seqKv > 2 * 128; }));
+}
+
 /// A tile that a form calls whole may have a key too many for its first row, or for the tensors.
 TEST(Edges, WholeTilesOfTensorsLackAKey) {
   const FormDefinition form = formOf(
