@@ -18,6 +18,13 @@
  * one in place of a mask, and gives its params by name. With a form O = softmax(score(scale * Q K^T) + mask) V, and a
  * sink joins each row's sum: LSE includes it, and a row whose keys are all masked has O = 0 and LSE = sink.
  *
+ * What tensors hold leads no kernel of a compiled set outside of the tensors, as shapes and strides describe them:
+ * lengths, offsets, page tables, ids and numbers on the device may have any value. Reads of a form's tensors are held
+ * to their extents, and numbers on the device to their range, by the kernels' text; of programs the compiler proves it
+ * of each access (docs/Programs.md, Bounds). Wrong values then give wrong results. Two things are the caller's: that
+ * pointers, extents and strides are right, and that nobody writes such a tensor while a launch reads it. What a form
+ * or program promises of a tensor, as that ids ascend, is not checked here.
+ *
  * Every function may be called from any thread. No function throws, exits or prints (but see FAGEN_VERBOSE in
  * docs/Runtime.md). On failure fagen_last_error() has the reason in words. */
 #ifndef FAGEN_FAGEN_H
