@@ -33,7 +33,7 @@ inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows after the
 /// Where one begins with the first of the ops.
 std::optional<Settling> asSettling(llvm::ArrayRef<const Op *> ops);
 Ops makeSettling(const Settling &settling, const Location &location);
-/// Whether it is known how far terms of the product's operands may grow: those of f16 and bf16.
+/// Whether it is known how far terms of the product's operands may grow: those of f16, bf16 and e4m3.
 bool canSettle(const Op &product);
 
 } // namespace fagen::ir
