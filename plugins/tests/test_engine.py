@@ -31,10 +31,13 @@ def served(driver, sizes=Sizes(), dtype=torch.float16, blocks=15, block_size=16,
 
 
 def assert_right(model, all_of):
+    decided = 0
     for request in all_of:
-        worst, allowed, wrong = judge(model, request)
+        worst, decide, wrong = judge(model, request)
         assert len(request.tokens) == request.prompt_size + request.most_new and len(request.logits) == request.most_new
-        assert worst <= allowed and not wrong
+        assert worst <= 1 and not wrong
+        decided += decide
+    assert decided * 2 > sum(len(request.logits) for request in all_of)  # else tokens say nothing
 
 
 @pytest.fixture
