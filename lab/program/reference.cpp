@@ -103,8 +103,9 @@ void Evaluator::addExtents(const IndexedTensor &tensor) {
       extents.push_back(given.shape[n]);
       values.push_back(0);
     } else if (const int64_t known = extents[found - names.begin()]; known != kBounded && known != given.shape[n]) {
-      throw UserError(
-          fmt::format("index '{}' goes to {} elsewhere and to {} in '{}'", name, known, given.shape[n], tensor.buffer));
+      throw UserError(fmt::format(
+          "index '{0}' goes to {1} elsewhere and to {2} in '{3}'; where it is to go no further, write {0} + 0", name,
+          known, given.shape[n], tensor.buffer));
     }
   }
 }

@@ -91,8 +91,8 @@ public:
     Fill fill;
     fill.buffer = result(/*mayBeNumbers=*/false);
     const ProgramBuffer &buffer = bufferOf(fill.buffer.buffer);
-    if (!isInteger(buffer.element) || buffer.isWritten)
-      refuse(fmt::format("'{}' is not a buffer of u32 or i32 that the program only reads", fill.buffer.buffer));
+    if (buffer.isWritten)
+      refuse(fmt::format("'{}' is not a buffer that the program only reads", fill.buffer.buffer));
     expect('=');
     fill.value = sum();
     forEachIndex(fill.value, [&](const std::string &name) {

@@ -48,6 +48,11 @@ void fill(const Fill &fill, const ProgramPlan &plan, const Sizes &sizes, Program
     for (int64_t d = static_cast<int64_t>(shape.size()) - 1, rest = n; d >= 0; rest /= shape[d--])
       index[d] = rest % shape[d];
     const int64_t value = evaluate(fill.value, names, index, {});
+    if (!isInteger(buffer->element)) {
+      storeElement(&bytes[static_cast<size_t>(n * bytesOf(buffer->element))], buffer->element,
+                   static_cast<float>(value));
+      continue;
+    }
     const bool isSigned = buffer->element == Element::I32;
     const int64_t low = isSigned ? std::numeric_limits<int32_t>::min() : 0,
                   high = isSigned ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();

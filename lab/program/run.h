@@ -58,7 +58,7 @@ struct ProgramOptions {
   uint64_t seed = 1;
   int64_t sample = 4096; ///< elements of each result that are compared; all where there are no more
   int attempts = 1;
-  std::vector<std::string> fills; ///< what buffers of integers hold: "begin[b] = 70 * b"
+  std::vector<std::string> fills; ///< what buffers that are only read hold, by whole numbers: "begin[b] = 70 * b"
 };
 
 /// One result against its statement of the reference.

@@ -188,16 +188,6 @@ std::optional<StepApart> fagen::asStepApart(const Op &loop) {
                    ops.back()};
 }
 
-void OpEmitter::emitOutgrown(const StepApart &step) {
-  const Settling &settling = step.settling;
-  emitBlock(step.terms);
-  line(out, "const bool is_outgrown = terms_outgrow<{}>(r.{}, r.{});",
-       elementType(MmaOp(*settling.product).a().buffer->type), settling.sums->name, settling.s->name);
-  if (!step.settled.empty())
-    inBraces("if (!is_outgrown)", [&] { emitBlock(step.settled); });
-  emitBlock(step.together);
-}
-
 void OpEmitter::emitSettled(const StepApart &step) {
   const Settling &settling = step.settling;
   emitBlock({step.alpha});
@@ -209,26 +199,31 @@ void OpEmitter::emitSettled(const StepApart &step) {
   emitBlock(step.settled);
 }
 
-void OpEmitter::emitSettledEnd(const StepApart &step) {
-  line(out, "add_sums(r.{}, r.{});", step.settling.l->name, step.settling.sums->name);
-  emitBlock(step.rest);
-}
-
 /// Steps of which none is rare make a loop of their own.
 void OpEmitter::emitStepsApart(const StepApart &step, const std::string &variable, const std::string &begin,
                                const std::string &end) {
+  const Settling &settling = step.settling;
+  auto emitEnd = [&] {
+    line(out, "add_sums(r.{}, r.{});", settling.l->name, settling.sums->name);
+    emitBlock(step.rest);
+  };
   line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
-  inBraces(fmt::format("for ({0}; ptx::any({1} < {2}); ++{1})", begin, variable, end), [&] {
-    inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
-      emitOutgrown(step);
-      line(out, "if (is_outgrown)\n  break;");
-      emitSettledEnd(step);
-    });
-    line(out, "if ({} >= {})\n  break;", variable, end);
-    emitSettled(step);
-    emitSettledEnd(step);
-    const OutputRescaling output = *asOutputRescaling(*step.output);
-    addPlace(*step.output);
-    line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name); // nobody need ask whether
-  });
+  const Braces loops(out, "}", "for ({0}; ptx::any({1} < {2}); ++{1}) {{", begin, variable, end);
+  {
+    const Braces loop(out, "}", "for (; {0} < {1}; ++{0}) {{", variable, end);
+    emitBlock(step.terms);
+    line(out, "const bool is_outgrown = terms_outgrow<{}>(r.{}, r.{});",
+         elementType(MmaOp(*settling.product).a().buffer->type), settling.sums->name, settling.s->name);
+    if (!step.settled.empty())
+      inBraces("if (!is_outgrown)", [&] { emitBlock(step.settled); });
+    emitBlock(step.together);
+    line(out, "if (is_outgrown)\n  break;");
+    emitEnd();
+  }
+  line(out, "if ({} >= {})\n  break;", variable, end);
+  emitSettled(step);
+  emitEnd();
+  const OutputRescaling output = *asOutputRescaling(*step.output);
+  addPlace(*step.output);
+  line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name); // nobody need ask whether
 }

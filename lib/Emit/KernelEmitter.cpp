@@ -12,7 +12,6 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -152,12 +151,15 @@ void fagen::emitMap(IndentedStream &out, const Kernel &kernel) {
   }
   flush();
   line(out, "//   shared   total           {:>7} B{}{}", kernel.sharedBytes,
-       handedOver.empty() ? "" : ", with what roles hand each other:", handedOver);
+       handedOver.empty() ? "" : ", handed over:", handedOver);
   if (kernel.grid.hasClusters())
     line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
+  std::vector<std::string> roles;
   for (const Role &role : kernel.roles)
-    line(out, "//   role     {:<8} warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
-         role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers));
+    roles.push_back(fmt::format("{} to {} {}{}", role.firstWarp, role.firstWarp + role.warps - 1, role.name,
+                                role.registers == 0 ? "" : fmt::format(", {} registers", role.registers)));
+  if (roles.size() > 1) // one has all warps
+    line(out, "//   warps    {}", llvm::join(roles, "; "));
   for (const std::string &text : ledgerOf(kernel))
     line(out, "//   {}", text);
 }
@@ -252,24 +254,24 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-static void addWords(llvm::StringRef text, llvm::StringSet<> &words) {
-  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
-    const llvm::StringRef word = text.take_while(isPart);
-    words.insert(word);
-    text = text.drop_front(word.size());
-  }
-}
-
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
-  llvm::StringSet<> words;
-  addWords(text, words);
-  for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (words.contains(constant.name)) {
-      found.insert(found.begin(), &constant);
-      addWords(constant.origin, words);
+  std::vector<bool> isNamed(kernel.constants.size());
+  auto look = [&](llvm::StringRef text) {
+    auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
+      const llvm::StringRef word = text.take_while(isPart);
+      for (size_t i = 0; i != isNamed.size(); ++i)
+        isNamed[i] = isNamed[i] || word == kernel.constants[i].name;
+      text = text.drop_front(word.size());
+    }
+  };
+  look(text);
+  for (size_t i = isNamed.size(); i-- != 0;)
+    if (isNamed[i]) {
+      found.insert(found.begin(), &kernel.constants[i]);
+      look(kernel.constants[i].origin);
     }
   return found;
 }

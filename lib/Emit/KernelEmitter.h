@@ -9,12 +9,10 @@
 #include "OpEmitter.h"
 
 #include "fagen/Emit/Kernel.h"
-#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Twine.h"
 
 #include <set>
 #include <utility>

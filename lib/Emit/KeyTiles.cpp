@@ -5,7 +5,6 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
-#include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -25,6 +25,9 @@ namespace {
 constexpr size_t kWordColumns = 9;   ///< "barrier  ", before what it is
 constexpr size_t kLineColumns = 130; ///< of a line that takes more than one
 
+/// By keys in the order in which they come up.
+template <class Key, class Value> using Ordered = llvm::MapVector<Key, Value, std::map<Key, unsigned>>;
+
 /// Of a ledger entry's text, "RAW k: load.copy_issue@20 -> math.mma_issue@12".
 struct Covered {
   llvm::StringRef kind, buffer;
@@ -82,8 +85,7 @@ public:
       return siteLines();
     std::vector<std::string> lines;
     using Said = std::pair<llvm::StringRef, std::string>;
-    llvm::MapVector<Said, std::vector<llvm::StringRef>, std::map<Said, unsigned>>
-        guarded; // names, by what is said of them
+    Ordered<Said, std::vector<llvm::StringRef>> guarded; // names, by what is said of them
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->guard)
         guarded[{buffer->isRing ? "ring" : "buffer", guardText(*buffer)}].push_back(buffer->name);
@@ -96,19 +98,30 @@ public:
 private:
   /// Sites of the loops that one was split into often do the same: they have a line together.
   std::vector<std::string> siteLines() const {
-    llvm::MapVector<std::pair<llvm::StringRef, llvm::StringRef>, std::string> alike;
+    Ordered<std::pair<llvm::StringRef, std::string>, std::string> alike;
     std::string others;
     for (const LedgerEntry &entry : kernel.ledger)
       if (entry.covers.empty())
         others += fmt::format(" {}", entry.site);
       else
-        alike[{entry.what, entry.covers}] += fmt::format(" {:>2}", entry.site);
+        alike[{entry.what, pairsOf(entry)}] += fmt::format(" {:>2}", entry.site);
     std::vector<std::string> lines;
     for (const auto &[entry, sites] : alike)
-      lines.push_back(fmt::format("site{}  {:<14} {}", sites, entry.first.str(), entry.second.str()));
+      lines.push_back(fmt::format("site{}  {:<14} {}", sites, entry.first.str(), entry.second));
     if (!others.empty())
       lines.push_back("sites" + others + ": in the middle of others' chains");
     return lines;
+  }
+
+  /// The pairs that it orders, or, where they fill more than a line, their buffers.
+  static std::string pairsOf(const LedgerEntry &entry) {
+    constexpr size_t kBefore = 30; // "site  4 10  copy_wait 0    "
+    if (entry.covers.size() + kBefore <= kLineColumns)
+      return entry.covers;
+    Hazards hazards;
+    for (const Covered &covered : coveredBy(entry))
+      hazards.add(covered);
+    return hazards.text();
   }
 
   std::string guardText(const Buffer &buffer) const {
@@ -178,7 +191,7 @@ private:
   }
 
   std::vector<std::string> objectLines() const {
-    llvm::MapVector<std::string, Hazards, std::map<std::string, unsigned>> objects;
+    Ordered<std::string, Hazards> objects;
     std::map<unsigned, const LedgerEntry *> entries;
     for (const LedgerEntry &entry : kernel.ledger)
       entries[entry.site] = &entry;
@@ -193,7 +206,7 @@ private:
           objects[object].add(covered);
         }
       });
-    llvm::MapVector<std::string, std::vector<std::string>, std::map<std::string, unsigned>> lines; // by the first word
+    Ordered<std::string, std::vector<std::string>> lines; // by the first word
     for (const auto &[object, hazards] : objects) {
       std::vector<std::string> &ofWord = lines[object.substr(0, kWordColumns)];
       const std::string text = object.substr(kWordColumns) + ": " + hazards.text();

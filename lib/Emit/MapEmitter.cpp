@@ -5,6 +5,7 @@
 #include "OpEmitter.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Products.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include <cmath>
@@ -23,22 +24,23 @@ static bool addsShared(const Op &op) {
   return isSum(op) && isInShared(x) && !isOfColumns(x) && !isOfRows(x);
 }
 
-std::string fagen::headingOfMap(const Op &op) {
-  if (isMask(op))
-    return "S = -inf where the key is not visible";
-  if (isSum(op))
-    return "O += P V";
-  if (isQuotient(op))
-    return "O /= l";
-  return {};
-}
-
-/// The first reduction of a step, and of what ends a tile.
-std::string fagen::headingOfReduction(const Op &op) {
-  const ReduceOp reduce(op);
-  if (reduce.op() == Reduction::Max)
-    return reduce.reach() == ReduceReach::Lanes ? "" : "online softmax";
-  return isInShared(reduce.dst()) ? "row sums" : "";
+/// Of reductions the first one of a step, and of what ends a tile.
+std::string OpEmitter::heading(const Op &op) const {
+  if (asProduct(op))
+    return isOfScores(kernel, op)       ? "S = Q K^T"
+           : op.isSet(Attr::Accumulate) ? "O += P V"
+                                        : "P V, which no lane can add to its O yet";
+  if (op.kind == OpKind::StorePartial)
+    return "merge of the warps that share keys";
+  if (const auto reduce = dynCast<ReduceOp>(op))
+    return reduce->op() == Reduction::Max ? (reduce->reach() == ReduceReach::Lanes ? "" : "online softmax")
+           : isInShared(reduce->dst())    ? "row sums"
+                                          : "";
+  return op.kind != OpKind::Map ? ""
+         : isMask(op)           ? "S = -inf where the key is not visible"
+         : isSum(op)            ? "O += P V"
+         : isQuotient(op)       ? "O /= l"
+                                : "";
 }
 
 bool fagen::isOfElements(const Op &op) {

@@ -200,24 +200,6 @@ std::string OpEmitter::operand(const Operand &operand) const {
   return fmt::format("cta.shared.{}{}[{}]", isInKvRing(buffer) ? "ring." : "", buffer.name, slot);
 }
 
-std::string OpEmitter::heading(const Op &op) const {
-  switch (op.kind) {
-  case OpKind::Mma:
-  case OpKind::MmaIssue:
-    return isOfScores(kernel, op)       ? "S = Q K^T"
-           : op.isSet(Attr::Accumulate) ? "O += P V"
-                                        : "P V, which no lane can add to its O yet";
-  case OpKind::Map:
-    return headingOfMap(op);
-  case OpKind::Reduce:
-    return headingOfReduction(op);
-  case OpKind::StorePartial:
-    return "merge of the warps that share keys";
-  default:
-    return {};
-  }
-}
-
 /// Short calls, of which a step has many: a comment at the end of the line says what each is for.
 static bool hasNoteAfter(const Op &op) {
   return op.kind == OpKind::Arrive || op.kind == OpKind::Wait || op.kind == OpKind::AwaitTurn ||

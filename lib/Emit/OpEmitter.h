@@ -14,8 +14,6 @@
 #include "form/Divisors.h"
 #include "form/KeyRuns.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 #include "fmt/format.h"
 
 #include <fagen/device/trace.h>
@@ -91,9 +89,6 @@ std::string loopHead(ir::LoopOp<const ir::Op> loop, bool runsAtMostOnce,
 /// " // why": the end of the line of a short call, of which a step has many; empty where the op has no note.
 inline std::string noteAfter(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
 
-/// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
-std::string headingOfMap(const ir::Op &op);
-std::string headingOfReduction(const ir::Op &op);
 /// Whether it is a map or a vote that the library has no function for: a lambda says what elements become or must pass.
 bool isOfElements(const ir::Op &op);
 /// The keys of each row where a mask is emitted by these.
@@ -220,9 +215,7 @@ private:
   bool isSeenAhead(const ir::Op &op) const;
   void emitReduce(const ir::Op &op);
   void emitComposition(const Composition &composition);
-  void emitOutgrown(const StepApart &step);
   void emitSettled(const StepApart &step);
-  void emitSettledEnd(const StepApart &step);
   void emitRescaling(const ir::Rescaling &rescaling);
   void emitOutputRescaling(const ir::OutputRescaling &rescaling);
   void emitVote(const ir::Op &op);

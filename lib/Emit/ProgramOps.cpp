@@ -12,7 +12,6 @@
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;

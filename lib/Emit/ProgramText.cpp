@@ -9,9 +9,7 @@
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
-#include <array>
 #include <set>
 
 using namespace fagen;

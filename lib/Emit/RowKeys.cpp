@@ -6,8 +6,6 @@
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/RunValues.h"
 
-#include "llvm/ADT/StringRef.h"
-
 #include <limits>
 
 using namespace fagen;

@@ -268,11 +268,10 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
-  /// One that is there to be read, or a parameter of f32, in programs of integers, too, that ops name as well.
+  /// One that is there to be read, or a parameter of f32 or of integers that ops name as well.
   bool isRead(const Buffer &tensor) const {
     const bool isParam = !tensor.shape.empty() && !tensor.map && !tensor.param.empty(),
-               isOfIntegers =
-                   kernel.hasOwnParams() && (tensor.type == ElementType::I32 || tensor.type == ElementType::U32);
+               isOfIntegers = tensor.type == ElementType::I32 || tensor.type == ElementType::U32;
     return isOfReals(tensor) || (isParam && isOfIntegers) || llvm::is_contained(kernel.readTensors(), &tensor);
   }
 

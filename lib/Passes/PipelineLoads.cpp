@@ -29,6 +29,7 @@
 #include "fagen/Target/MmaInstrs.h"
 
 #include "ShapeCheck.h"
+#include "copies/Awaited.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Spec/Spec.h"
 
@@ -82,7 +83,7 @@ public:
     Ops ops;
     bool beforeLoops = true, hasPrologue = false, isLoaded = false;
     loadsEarly = readsEarly(body);
-    Open open; // what nobody has awaited yet
+    OpenCopies open; // what nobody has awaited yet
     for (std::unique_ptr<Op> &op : body.ops) {
       if (const auto loop = dynCast<LoopOp>(*op)) {
         if (!std::exchange(hasPrologue, true))
@@ -114,7 +115,7 @@ public:
   void awaitAll(Block &body) {
     isAsync = firstOf(body, isThreadAsyncCopy);
     Ops ops;
-    Open open;
+    OpenCopies open;
     for (std::unique_ptr<Op> &op : body.ops) {
       await(ops, *op, open);
       addCopied(*op, open);
@@ -124,16 +125,8 @@ public:
   }
 
 private:
-  using Open = llvm::SmallPtrSet<const Buffer *, 4>;
-
-  static void addCopied(const Op &op, Open &open) {
-    if (const auto copy = dynCast<CopyIssueOp>(op))
-      open.insert(copy->dst().buffer);
-    forEach<CopyIssueOp>(op.body, [&](CopyIssueOp<const Op> copy) { open.insert(copy.dst().buffer); });
-  }
-
   /// Before the first op that reads of what is open.
-  void await(Ops &ops, const Op &op, Open &open) const {
+  void await(Ops &ops, const Op &op, OpenCopies &open) const {
     if (!readsAny(op, open))
       return;
     if (isAsync)
@@ -157,42 +150,8 @@ private:
     return product && (product->a == ring || product->b == ring);
   }
 
-  /// Whether an operand of it is the buffer, other than what a copy fills.
-  static bool takes(const Op &op, const Buffer *buffer) {
-    return op.kind != OpKind::CopyIssue &&
-           llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == buffer; });
-  }
-
-  /// It or an op in its body.
-  static bool readsAny(const Op &op, const Open &open) {
-    auto reads = [&](const Op &each) {
-      return llvm::any_of(open, [&](const Buffer *buffer) { return takes(each, buffer); });
-    };
-    return reads(op) || firstOf(op.body, reads);
-  }
-
   static bool readsOverlay(const Op &op) {
     return llvm::any_of(op.operands, [](const Operand &operand) { return operand.buffer && operand.buffer->overlays; });
-  }
-
-  /// Whether an op before the loops reads what was copied before them.
-  static bool readsEarly(const Block &body) {
-    Open open;
-    for (const std::unique_ptr<Op> &op : body.ops) {
-      if (op->kind == OpKind::Loop)
-        return false;
-      if (readsAny(*op, open))
-        return true;
-      addCopied(*op, open);
-    }
-    return false;
-  }
-
-  /// Whether an op that stands in no loop reads what a copy brings.
-  static bool isReadOutside(const Block &body, const Buffer *copied) {
-    return llvm::any_of(body.ops, [&](const std::unique_ptr<Op> &op) {
-      return op && op->kind != OpKind::Loop && readsAny(*op, {copied});
-    });
   }
 
   static bool copiesOperands(const Op &loop) {

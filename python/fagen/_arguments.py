@@ -100,6 +100,8 @@ def check_kinds(function, given, bshd=True):
         if tensor.dim() != 4:
             raise errors.Error(f"{function}: {name} has {tensor.dim()} dimensions; it takes 4: "
                                f"{'[batch, seq, heads, head_dim]' if bshd else '[batch, heads, seq, head_dim]'}")
+        if tensor.layout not in (torch.strided, torch.jagged):
+            raise errors.Error(f"{function}: {name} is of {tensor.layout}; it is of torch.strided: to_dense() makes one")
 
 
 def _check_sizes(function, q, k, v, places):
@@ -134,6 +136,12 @@ def has_tangent(*tensors):
     """Whether forward-mode differentiation goes through one of them."""
     return forward_ad._current_level >= 0 and any(
         isinstance(t, torch.Tensor) and t.is_floating_point() and forward_ad.unpack_dual(t).tangent is not None for t in tensors)
+
+
+def refuse_second_gradient(of):
+    """In a backward, of which PyTorch records nothing: a second gradient would be left out silently where only the first one's tensors want it."""
+    if torch.is_grad_enabled():
+        raise errors.Error(f"{of} has no second gradient: it is asked for by create_graph=True")
 
 
 def why_not(q, k, v, *others):
@@ -178,7 +186,15 @@ def cast(q, k, v):
 # Forms.
 
 def check_promises(function, form, params, args):
-    """What the caller promises of a form's tensors, and kernels do not look at: Error unless they keep it. Waits for the GPU."""
+    """Error where broken_promise() says something."""
+    broken = broken_promise(form, params, args)
+    if broken:
+        raise errors.Error(f"{function}: {broken}")
+
+
+def broken_promise(form, params, args):
+    """What the caller promises of a form's tensors, kernels do not look at, and they do not keep; None where they do. Waits for the
+    GPU."""
     for param in params:
         value = args[param.name]
         if not isinstance(value, torch.Tensor) or value.numel() == 0:
@@ -187,12 +203,13 @@ def check_promises(function, form, params, args):
             continue
         hasRange = math.isfinite(param.low) or math.isfinite(param.high)  # without one NaN is nobody's mistake
         if bool(value.amin() < param.low) or bool(value.amax() > param.high) or (hasRange and bool(value.isnan().any())):
-            raise errors.Error(f"{function}: {param.name} of the form {form} holds {value.amin().item()} to {value.amax().item()}; it is "
-                               f"{_forms.shown(param.low)} to {_forms.shown(param.high)}")
+            return (f"{param.name} of the form {form} holds {value.amin().item()} to {value.amax().item()}; it is "
+                    f"{_forms.shown(param.low)} to {_forms.shown(param.high)}")
         if param.ascends and value.dim():
             falls = (value[..., 1:] < value[..., :-1]).nonzero()
             if len(falls):
                 *before, last = place = falls[0].tolist()
                 after = tuple((*before, last + 1))
-                raise errors.Error(f"{function}: {param.name} does not ascend, as the form {form} wants it to: {param.name}"
-                                   f"{list(after)} is {value[after].item()}, after {value[tuple(place)].item()}")
+                return (f"{param.name} does not ascend, as the form {form} wants it to: {param.name}"
+                        f"{list(after)} is {value[after].item()}, after {value[tuple(place)].item()}")
+    return None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import _by_torch, _forms, _gradients, errors
+from . import _arguments, _by_torch, _forms, _gradients, errors
 
 _MOST_SCORES = 1 << 25  # that are held at once
 
@@ -226,8 +226,8 @@ class _WithGradient(torch.autograd.Function):
         return compute(q, k, v, tensors)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad, grad_lse):
+        _arguments.refuse_second_gradient("attention of a form")
         q, k, v, *tensors = ctx.saved_tensors
         if grad is None:
             grad = torch.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
@@ -247,8 +247,8 @@ class _WithGradientOfScores(torch.autograd.Function):
         return o, lse
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad, grad_lse):
+        _arguments.refuse_second_gradient("attention of a form")
         q, k, v, o, lse, *tensors = ctx.saved_tensors
         grad = torch.zeros_like(o) if grad is None else grad
         attention, bshd = ctx.attention, ctx.attention.bshd

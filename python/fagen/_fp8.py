@@ -22,6 +22,12 @@ def _program(kind, head_dim, causal):
     return _torch_programs.program(_kernels.ready_set("fp8_products"), f"fp8_{_RESULTS[kind]}_d{head_dim}{'_causal' if causal else ''}")
 
 
+@functools.lru_cache(maxsize=None)
+def _ones(device):
+    """What the program multiplies P by for sums of its rows."""
+    return torch.ones(16, 128, device=device).to(E4M3)
+
+
 def _is_there(device):
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) == _GPU
@@ -79,7 +85,7 @@ def attend(function, q, k, v, descales, *, scale=None, causal=False, bshd=True, 
     result = torch.empty((*q.shape[:3], v.shape[3]), dtype=kind, device=q.device) if out is None or out.stride(-1) != 1 else out
     into = result.transpose(1, 2) if bshd else result
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    results = _program(kind, q.shape[-1], bool(causal))(**dict(zip("qkv", map(_for_boxes, heads_first))), **factors, o=into, scale=float(scale),
+    results = _program(kind, q.shape[-1], bool(causal))(**dict(zip("qkv", map(_for_boxes, heads_first))), **factors, ones=_ones(q.device), o=into, scale=float(scale),
                                                         scale_log2=float(scale) * math.log2(math.e))
     if not torch.compiler.is_compiling():
         _stats.computed(function)

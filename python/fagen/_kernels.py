@@ -127,7 +127,8 @@ def parse_gpu(gpu, sms):
     """("sm_90", 132) as numbers; SMs that are not told are an H100's."""
     match = re.fullmatch(r"sm_(\d+)[af]?", gpu) if isinstance(gpu, str) else None
     if not match:
-        raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
+        raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability: 'sm_90' for H100 and H200, "
+                           "'sm_80' for A100, 'sm_89' for L4 and RTX 40")
     if sms is not None and not (isinstance(sms, numbers.Integral) and 1 <= sms < 1 << 31):
         raise errors.Error(f"sms is {sms!r}; it is how many SMs the GPU has, as 132")
     return int(match[1]), 132 if sms is None else int(sms)

@@ -111,8 +111,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad, grad_lse):
         """From our O and LSE, as _by_torch.backward() does. Without LSE PyTorch computes forward and backward anew."""
-        if torch.is_grad_enabled():
-            raise errors.Error("fagen's attention has no second gradient: it is asked for by create_graph=True")
+        _arguments.refuse_second_gradient("fagen's attention")
         q, k, v, o, lse = ctx.saved_tensors
         if grad is None and grad_lse is None:
             gradients = (None, None, None)

@@ -328,6 +328,10 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
         _forms.check_numbers(function, form, params, args)
         if checks_now(q):
             _arguments.check_promises(function, form, params, args)
+        elif function == "attention" and not q.is_cuda:  # users' tensors, for which nothing has to be waited
+            broken = _arguments.broken_promise(form, params, args)
+            if broken:
+                raise errors.Unsupported(broken, function)
     bound = _Form(form, args)
     reason = _arguments.why_not(q, k, v, *bound.tensors)
     if reason is not None:

@@ -23,6 +23,7 @@ MISTAKES = [
     ({"q": [1.0]}, "q is [1.0]; it is a torch.Tensor"),
     ({"k": K.numpy()}, "k is a numpy.ndarray of shape (1, 16, 2, 64); it is a torch.Tensor: torch.from_numpy makes one"),
     ({"v": V[0]}, "v has 3 dimensions; it takes 4: [batch, seq, heads, head_dim]"),
+    ({"k": K.to_sparse()}, "k is of torch.sparse_coo; it is of torch.strided: to_dense() makes one"),
     ({"k": K.bfloat16()}, "k is of torch.bfloat16, and q of torch.float16"),
     ({"v": V.to("meta")}, "v is on meta, and q on cpu"),
     ({"v": V[:, :8]}, "k has 2 heads and 16 rows, v 2 and 8"),
@@ -252,6 +253,19 @@ def test_checks_of_promises(shipped_forms, monkeypatch):  # noqa: F811
     fagen.attention(Q, K, V, form="blocks", size=8, rows=2, columns=2, map=torch.ones(1, 4, 2, 2, dtype=torch.bool))
 
 
+def test_promises_of_tensors_on_the_cpu(shipped_forms, monkeypatch):  # noqa: F811
+    """Nothing has to be waited for there: they are looked at in any case, and what does not keep them PyTorch computes, where it may."""
+    monkeypatch.setattr(fagen.torch, "_checks", False)
+    ids = torch.tensor([[0] * 8 + [2] * 5 + [1] * 3], dtype=torch.int32)
+    with pytest.raises(fagen.Unsupported, match=re.escape("document[0, 13] is 1, after 2")):
+        fagen.attention(Q, K, V, form="same_document", document=ids)
+    seen = (ids[0][:, None] == ids[0]) & torch.ones(16, 16, dtype=torch.bool).tril()
+    q, k, v = (t.double().transpose(1, 2) for t in (Q, K, V))
+    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True).transpose(1, 2)
+    o = fagen.attention(Q, K, V, form="same_document", document=ids, fallback="torch")
+    torch.testing.assert_close(o.double(), wanted, atol=2e-3, rtol=2e-3)
+
+
 def test_explain_without_a_gpu():
     with pytest.raises(fagen.Error, match=re.escape('explain: q is on cpu; gpu="sm_90" says for which GPU')):
         fagen.explain(Q, K, V)
@@ -281,7 +295,7 @@ SHAPE = (1, 2, 2, 16, 16, 64)
     (lambda: fagen.ready().explain(shape=3, gpu="sm_90"), "shape is 3; it is (batch, heads, "),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", dtype=[]), "dtype is []; it is f16, bf16"),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", variant=3), "explain: variant is 3; it is a kernel's name"),
-    (lambda: fagen.ready().explain(shape=SHAPE, gpu=90), "gpu is 90; it is sm_ and the compute capability"),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu=90), "gpu is 90; it is sm_ and the compute capability: 'sm_90' for H100 and H200, "),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu=""), "gpu is ''; it is sm_ and the compute capability"),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", sms="all"), "sms is 'all'; it is how many SMs the GPU has"),
     (lambda: fagen.ready().explain([1], [2], [3], gpu="sm_90"), "explain: q is [1]; it is a torch.Tensor"),

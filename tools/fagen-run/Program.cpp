@@ -48,7 +48,7 @@ public:
     app.add_option("--set", numbers, "NAME=NUMBER, of each real number that the program takes")->delimiter(',');
     app.add_option("--reference", options.reference,
                    "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"; --time alone needs none");
-    app.add_option("--fill", options.fills, "what a buffer of u32 holds: \"begin[b] = 70 * b\"");
+    app.add_option("--fill", options.fills, "what a buffer that is only read holds: \"begin[b] = 70 * b\"");
     app.add_flag("--time", options.isTimed, "also how long all launches take, on a GPU");
     app.add_option("--rounds", options.timing.rounds, "turns of each that is timed")
         ->capture_default_str()

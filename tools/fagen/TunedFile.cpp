@@ -26,9 +26,9 @@ namespace fagen {
 
 static constexpr StringLiteral kDatabaseHead = "SQLite format 3";
 
-/// False when a word is missing or not of its kind.
-static bool readAbout(const json::Value &value, TunedStudy &study) {
-  json::Path::Root root;
+/// What is wrong with it; empty where nothing is.
+static std::string readAbout(const json::Value &value, TunedStudy &study) {
+  json::Path::Root root("about");
   json::ObjectMapper map(value, root);
   bool read = map && map.map("kernel", study.kernel) && map.map("target", study.target) &&
               map.map("dtype", study.dtype) && map.map("accum", study.accum) && map.map("mask", study.mask) &&
@@ -36,56 +36,81 @@ static bool readAbout(const json::Value &value, TunedStudy &study) {
               map.map("head_dim_v", study.headDimV) && map.map("batch", study.batch) && map.map("heads", study.heads) &&
               map.map("kv_heads", study.kvHeads) && map.map("seq_q", study.seqQ) && map.map("seq_kv", study.seqKv) &&
               map.map("sms", study.sms);
-  return read && optionInfo(OptionKey::DType).findValue(study.dtype) &&
-         optionInfo(OptionKey::Mask).findValue(study.mask);
+  if (!read)
+    return toString(root.getError());
+  if (!optionInfo(OptionKey::DType).findValue(study.dtype))
+    return "about.dtype is '" + study.dtype + "', which is none";
+  return optionInfo(OptionKey::Mask).findValue(study.mask) ? "" : "about.mask is '" + study.mask + "', which is none";
 }
 
-static bool readTime(const json::Value &settings, double microseconds, TunedStudy &study) {
+/// The same of a time.
+static std::string readTime(const json::Value &settings, double microseconds, TunedStudy &study) {
   const json::Object *object = settings.getAsObject();
-  if (!object || !(microseconds > 0))
-    return false;
+  if (!object)
+    return "its settings are no JSON object";
+  if (!(microseconds > 0))
+    return "its median_us is no number above 0";
   TunedTime time;
   time.microseconds = microseconds;
   for (const auto &[key, value] : *object) {
     std::optional<StringRef> text = value.getAsString();
     if (!text)
-      return false;
+      return "its setting '" + key.str() + "' is no string";
     time.settings[key.str()] = text->str();
   }
   study.times.push_back(std::move(time));
-  return true;
+  return "";
 }
 
-static bool readStudy(const json::Value &value, TunedStudy &study) {
+/// The same of a study.
+static std::string readStudy(const json::Value &value, TunedStudy &study) {
   const json::Object *object = value.getAsObject();
   const json::Value *about = object ? object->get("about") : nullptr;
   const json::Array *times = object ? object->getArray("times") : nullptr;
-  if (!about || !times || !readAbout(*about, study))
-    return false;
+  if (!about || !times)
+    return about ? "it has no array 'times'" : "it has no 'about'";
+  if (std::string reason = readAbout(*about, study); !reason.empty())
+    return reason;
   study.gpu = object->getString("gpu").value_or("").str();
   study.driver = object->getString("driver").value_or("").str();
   study.specHash = object->getString("spec_hash").value_or("").str();
-  return all_of(*times, [&](const json::Value &time) {
+  for (const auto &[index, time] : enumerate(*times)) {
     const json::Object *entry = time.getAsObject();
     const json::Value *settings = entry ? entry->get("settings") : nullptr;
-    return settings && readTime(*settings, entry->getNumber("median_us").value_or(0), study);
-  });
+    const std::string reason =
+        settings ? readTime(*settings, entry->getNumber("median_us").value_or(0), study) : "it has no 'settings'";
+    if (!reason.empty())
+      return ("times[" + Twine(index) + "]: " + reason).str();
+  }
+  return "";
+}
+
+/// The same of an export.
+static std::string readStudies(StringRef text, std::vector<TunedStudy> &studies) {
+  Expected<json::Value> value = parseJson(text);
+  if (!value)
+    return toString(value.takeError());
+  const json::Object *object = value->getAsObject();
+  if (!object || !object->get("fagen_tuned"))
+    return object ? "it has no 'fagen_tuned'" : "it is no JSON object";
+  if (object->getInteger("fagen_tuned") != 1)
+    return "its 'fagen_tuned' is not 1, the one that this fagen reads";
+  const json::Array *list = object->getArray("studies");
+  if (!list)
+    return "it has no array 'studies'";
+  for (const auto &[index, study] : enumerate(*list))
+    if (std::string reason = readStudy(study, studies.emplace_back()); !reason.empty())
+      return ("studies[" + Twine(index) + "]: " + reason).str();
+  return "";
 }
 
 static std::optional<std::vector<TunedStudy>> readExport(StringRef text, const std::string &path, Diagnostics &diags) {
-  Expected<json::Value> value = parseJson(text);
-  std::string reason;
-  if (!value)
-    reason = toString(value.takeError());
-  const json::Object *object = value ? value->getAsObject() : nullptr;
-  const json::Array *list = object && object->getInteger("fagen_tuned") == 1 ? object->getArray("studies") : nullptr;
-  std::vector<TunedStudy> studies(list ? list->size() : 0);
-  bool read =
-      list && all_of(zip(*list, studies), [](auto pair) { return readStudy(std::get<0>(pair), std::get<1>(pair)); });
-  if (read)
+  std::vector<TunedStudy> studies;
+  const std::string reason = readStudies(text, studies);
+  if (reason.empty())
     return studies;
-  diags.error(Location(),
-              path + " is neither a database of fagen-run tune nor its export" + (reason.empty() ? "" : ": " + reason));
+  diags.error(Location(), path + " is neither a database of fagen-run tune nor its export: " + reason +
+                              "; fagen-run tune --export FILE writes one");
   return std::nullopt;
 }
 
@@ -143,14 +168,14 @@ static std::string readRows(sqlite3 *database, std::vector<TunedStudy> &studies)
       Expected<json::Value> about = parseJson(rows.text(4));
       if (!about)
         return toString(about.takeError());
-      if (!readAbout(*about, study))
-        return "study " + last + " does not say what was timed";
+      if (std::string reason = readAbout(*about, study); !reason.empty())
+        return "study " + last + " does not say what was timed: " + reason;
     }
     Expected<json::Value> settings = parseJson(rows.text(5));
     if (!settings)
       return toString(settings.takeError());
-    if (!readTime(*settings, rows.real(6), studies.back()))
-      return "study " + last + " has a time without settings";
+    if (std::string reason = readTime(*settings, rows.real(6), studies.back()); !reason.empty())
+      return "study " + last + " has a time that is none: " + reason;
   }
   return rows.problem;
 }

@@ -6,9 +6,8 @@
 //
 //   shared   q             0    8192 B  64 x 64 bf16, swizzle xor
 //   shared   k v        8192   32768 B  each, 2 stages of 128 x 64 bf16, swizzle xor
-//   shared   total             74368 B, with what roles hand each other: q_full k_full v_full k_empty v_empty
-//   role     load     warps 0 to 3
-//   role     math     warps 4 to 7
+//   shared   total             74368 B, handed over: q_full k_full v_full k_empty v_empty
+//   warps    0 to 3 load; 4 to 7 math
 //   buffer   q         filled by bulk copies of load (q_full): RAW
 //   ring     k         filled by bulk copies of load (k_full), released by 4 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 1 group (v_empty): RAW, WAR, WAW

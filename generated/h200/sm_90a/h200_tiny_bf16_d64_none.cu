@@ -7,7 +7,6 @@
 //   shared   q             0    8192 B  64 x 64 bf16, swizzle xor
 //   shared   k v        8192   16384 B  each, 2 stages of 64 x 64 bf16, swizzle xor
 //   shared   total             40960 B
-//   role     all      warps 0 to 3
 //   site  1  copy_wait 3    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  3  7  copy_wait 2    RAW k: copy_issue -> mma s

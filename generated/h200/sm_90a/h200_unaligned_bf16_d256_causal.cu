@@ -7,7 +7,6 @@
 //   shared   q             0   65536 B  128 x 256 bf16, swizzle xor
 //   shared   k v       65536   65536 B  each, 2 stages of 64 x 256 bf16, swizzle xor
 //   shared   total            196608 B
-//   role     all      warps 0 to 7
 //   site  1  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  2  4  cta barrier    WAR k: mma s -> copy_issue
 

@@ -7,7 +7,6 @@
 //   shared   q             0   24576 B  192 x 64 bf16, swizzle xor
 //   shared   k v       24576   32768 B  each, 2 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             90112 B
-//   role     all      warps 0 to 11
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
 //   site  2  cta barrier    WAR v: mma o -> copy_issue
 //   site  3  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue

@@ -7,7 +7,6 @@
 //   shared   q             0   65536 B  128 x 256 f16, swizzle xor
 //   shared   k v       65536   65536 B  each, 2 stages of 64 x 256 f16, swizzle xor
 //   shared   total            196608 B
-//   role     all      warps 0 to 7
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
 //   site  2  cta barrier    WAR v: mma o -> copy_issue
 //   site  3  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue

@@ -7,7 +7,6 @@
 //   shared   q             0   24576 B  192 x 64 f16, swizzle xor
 //   shared   k v       24576   32768 B  each, 2 stages of 128 x 64 f16, swizzle xor
 //   shared   total             90112 B
-//   role     all      warps 0 to 11
 //   site  1  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  2  4  cta barrier    WAR k: mma s -> copy_issue
 

@@ -5,9 +5,8 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q k v         0   65536 B  each, 2 stages of 128 x 128 bf16, swizzle xor
-//   shared   total            197376 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty
-//   role     load     warps 0 to 3
-//   role     math     warps 4 to 11
+//   shared   total            197376 B, handed over: q_full k_full v_full k_empty v_empty q_empty
+//   warps    0 to 3 load; 4 to 11 math
 //   ring     q         filled by bulk copies of load (q_full), released by 2 groups (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW

@@ -7,9 +7,8 @@
 //   shared   q             0   65536 B  128 x 256 bf16, swizzle xor
 //   shared   k v       65536   65536 B  each, 2 stages of 64 x 256 bf16, swizzle xor
 //   shared   out      196608   32768 B  128 x 128 bf16, swizzle xor
-//   shared   total            230528 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
-//   role     load     warps 0 to 3
-//   role     math     warps 4 to 11
+//   shared   total            230528 B, handed over: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
+//   warps    0 to 3 load; 4 to 11 math
 //   buffer   q         filled by bulk copies of load (q_full), released by 256 threads (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW

@@ -6,9 +6,8 @@
 //
 //   shared   q             0   49152 B  2 stages of 192 x 64 f16, swizzle xor
 //   shared   k v       49152   32768 B  each, 2 stages of 128 x 64 f16, swizzle xor
-//   shared   total            115840 B, with what roles hand each other: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
-//   role     load     warps 0 to 3
-//   role     math     warps 4 to 15
+//   shared   total            115840 B, handed over: q_full k_full v_full k_empty v_empty q_empty next_tile tile_full tile_empty
+//   warps    0 to 3 load; 4 to 15 math
 //   ring     q         filled by bulk copies of load (q_full), released by 3 groups (q_empty): RAW, WAR, WAW
 //   ring     k         filled by bulk copies of load (k_full), released by 12 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 3 groups (v_empty): RAW, WAR, WAW

@@ -7,12 +7,11 @@
 //   shared   q             0   16384 B  64 x 128 bf16, swizzle xor, in the bytes of k and what follows
 //   shared   k v           0   32768 B  each, 2 stages of 64 x 128 bf16, swizzle xor
 //   shared   total             65536 B
-//   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue
 //   site  4  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  5  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  5  cta barrier    RAW k v, WAR k v
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>

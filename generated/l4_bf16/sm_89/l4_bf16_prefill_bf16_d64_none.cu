@@ -7,7 +7,6 @@
 //   shared   q             0   16384 B  128 x 64 bf16, swizzle xor
 //   shared   k v       16384   16384 B  each, 1 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             49152 B
-//   role     all      warps 0 to 3
 //   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  3  copy_wait 0    RAW v: copy_issue -> mma o

@@ -8,7 +8,6 @@
 //   shared   k v        4096   32768 B  each, 2 stages of 64 x 128 f16, swizzle xor
 //   shared   partial    4096   34816 B  64 x 136 float, row-major, in the bytes of k and what follows
 //   shared   total             69632 B
-//   role     all      warps 0 to 3
 //   site  1  5  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  3  7  copy_wait 2    RAW v: copy_issue -> mma o

@@ -8,7 +8,6 @@
 //   shared   k v        4096    8192 B  each, 1 stages of 64 x 64 f16, row-major
 //   shared   s         20480    8192 B  32 x 64 float, row-major
 //   shared   total             28672 B
-//   role     all      warps 0 to 3
 //   site  1  5  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  6  8  cta barrier    nothing that other barriers do not cover
 //   site  3  7  cta barrier    RAW s: exp2 -> mma o

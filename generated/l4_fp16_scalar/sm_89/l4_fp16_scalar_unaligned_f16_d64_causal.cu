@@ -8,11 +8,9 @@
 //   shared   k v        4096    8192 B  each, 1 stages of 64 x 64 f16, row-major
 //   shared   s         20480    8192 B  32 x 64 float, row-major
 //   shared   total             28672 B
-//   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue
+//   site  1  3  cta barrier    RAW q k, WAR s v
 //   site  2  cta barrier    RAW v: copy_issue -> mma o; RAW s: mma s -> mma o; WAR k: mma s -> copy_issue; RAW s: exp2 -> mma o
-//   site  3  cta barrier    RAW q: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> mask; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue; RAW k: copy_issue -> mma s
-//   site  4  cta barrier    RAW v: copy_issue -> mma o; RAW s: mma s -> mma o; WAR k: mma s -> copy_issue; RAW s: mask -> mma o; RAW s: exp2 -> mma o
+//   site  4  cta barrier    RAW v s, WAR k
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/scalar.h>

@@ -10,12 +10,11 @@
 //   shared   p         45056    5120 B  64 x 32 f16, padded rows
 //   shared   pv        50176   34816 B  64 x 128 float, padded rows
 //   shared   total             84992 B
-//   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  2  cta barrier    RAW v s, WAR k
 //   site  3  6  warp barrier   RAW p: convert -> mma pv
 //   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW pv: mma pv -> add; WAR v: mma pv -> copy_issue
-//   site  5  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
+//   site  5  cta barrier    RAW v s
 //   site  7  warp barrier   RAW pv: mma pv -> add
 
 #include <fagen/device/ops/copy.h>

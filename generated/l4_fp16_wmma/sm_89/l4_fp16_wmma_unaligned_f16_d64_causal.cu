@@ -9,15 +9,12 @@
 //   shared   s         18432   18432 B  64 x 64 float, padded rows
 //   shared   p         36864    9216 B  64 x 64 f16, padded rows
 //   shared   total             46080 B
-//   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    WAR q/k: load_fragment -> copy_issue
 //   site  3  7  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
-//   site  4  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-//   site  5  warp barrier   WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+//   site  4  8  cta barrier    RAW v s, WAR k
+//   site  5  9  warp barrier   RAW p, WAR s, WAW s
 //   site  6 10  warp barrier   RAW s: mma pv -> add
-//   site  8  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-//   site  9  warp barrier   WAW s: mask -> mma pv; WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>

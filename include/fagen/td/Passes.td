@@ -234,6 +234,15 @@ def VerifyBarriers : Pass<"verify-barriers",
   let From = "Placed";
   let To = "Verified";
 }
+def VerifyProducts : Pass<"verify-products",
+  "finds what would make ptxas let each product of a warp group wait for the one before",
+  "a proved kernel",
+  "no sums are read, changed or begun anew under products so that ptxas serialises them, and what is held fits a thread's registers"> {
+  let Place = "Last of all: it is about speed, and what a race would break comes first.";
+  let For = OfAsyncProducts;
+  let From = "Verified";
+  let To = "Verified";
+}
 
 def PrintHazards : Pass<"print-hazards",
   "lists every hazard and what covers it",

@@ -9,7 +9,6 @@
 #include "fagen/Form/Use.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 #include <fmt/format.h>

@@ -93,6 +93,10 @@ std::string SingleProgramEmitter::expression(const Array &terms) const {
   return stack.back();
 }
 
+static const ElementFacts &factsOf(const Object &buffer) {
+  return *llvm::find_if(kElements, [&](const ElementFacts &one) { return one.name == *buffer.getString("type"); });
+}
+
 std::string SingleProgramEmitter::memberOf(const Object &buffer) const {
   if (isInWorkspace(buffer))
     return "";
@@ -100,7 +104,8 @@ std::string SingleProgramEmitter::memberOf(const Object &buffer) const {
   std::string text =
       fmt::format("  {}void *{}; /* {}{}, at a multiple of {} bytes{} */\n", is(buffer, "written") ? "" : "const ",
                   called, textOf(buffer, "declared"), is(buffer, "written") ? ", written" : "",
-                  buffer.getInteger("alignment").value_or(1), is(buffer, "zeroed") ? "; zeros before each launch" : "");
+                  std::max<int64_t>(buffer.getInteger("alignment").value_or(1), factsOf(buffer).bytes),
+                  is(buffer, "zeroed") ? "; zeros before each launch" : "");
   if (const size_t rank = buffer.getArray("shape")->size(); is(buffer, "strided") && rank > 1)
     text += fmt::format("  int64_t {}_stride[{}]; /* elements from one to the next along each dimension but the last; "
                         "all 0: dense */\n",
@@ -116,22 +121,20 @@ std::string SingleProgramEmitter::header() const {
                              : fmt::format("  float {};\n", called);
   });
   const auto given = llvm::find_if(listOf("buffers"), [](const Value &v) { return !isInWorkspace(objectOf(v)); });
-  std::string text = singleText("program.h.in", name);
-  for (const auto &[place, value] :
-       {std::pair<StringRef, std::string>("@spec@", plan.specName),
-        {"@program@", textOf(recipe, "program")},
-        {"@targets@", listTargets(plan)},
-        {"@first@", textOf(objectOf(*given), "name")},
-        {"@build@", fmt::format("`nvcc -O3 -arch={} -c {}.cu` is the build.", textOf(recipe, "target"), name.str())},
-        {"@members@", each("buffers", [&](const Object &buffer) { return memberOf(buffer); }) + numbers}})
-    text = replaceAll(text, place, value);
-  return text;
+  return filledText(
+      "program.h.in", name,
+      {{"@spec@", plan.specName},
+       {"@program@", textOf(recipe, "program")},
+       {"@targets@", listTargets(plan)},
+       {"@first@", textOf(objectOf(*given), "name")},
+       {"@build@", fmt::format("`nvcc -O3 -arch={} -c {}.cu` is the build.", textOf(recipe, "target"), name.str())},
+       {"@members@", each("buffers", [&](const Object &buffer) { return memberOf(buffer); }) + numbers}});
 }
 
 /// An initializer of the source's Tensor.
 std::string SingleProgramEmitter::tensor(const Object &buffer) const {
-  const std::string called = textOf(buffer, "name"), type = textOf(buffer, "type");
-  const ElementFacts &facts = *llvm::find_if(kElements, [&](const ElementFacts &one) { return one.name == type; });
+  const std::string called = textOf(buffer, "name");
+  const ElementFacts &facts = factsOf(buffer);
   const Array &shape = *buffer.getArray("shape");
   std::string extents;
   for (const Value &extent : shape)
@@ -218,18 +221,16 @@ std::string SingleProgramEmitter::cuda() const {
       llvm::any_of(listOf("params"), [](const Value &param) { return textOf(objectOf(param), "kind") == "map"; });
   const std::string work = "  bool has_work = false; // else no map is needed\n"
                            "  for (const int64_t each : ctas)\n    has_work = has_work || each != 0;\n";
-  std::string host = singleText("program.cu.in", name);
-  for (const auto &[place, value] :
-       {std::pair<StringRef, std::string>(
-            "@filling@", hasMaps ? singleText("maps.cu.in", name) + singleText("program_maps.cu.in", name) : ""),
-        {"@params@", fmt::format("{}_detail::{}::Params", name.str(), row.variant->symbol)},
-        {"@count@", std::to_string(listOf("buffers").size())},
-        {"@bytes@", std::to_string(*recipe.getInteger("argument_bytes"))},
-        {"@ctas@", llvm::join(ctas, ", ")},
-        {"@ranges@", each("numbers", [&](const Object &number) { return range(number); })},
-        {"@tensors@", each("buffers", [&](const Object &buffer) { return tensor(buffer); })},
-        {"@fill@", (hasMaps ? work : "") + each("params", [&](const Object &param) { return field(param); })}})
-    host = replaceAll(host, place, value);
+  const std::string host = filledText(
+      "program.cu.in", name,
+      {{"@filling@", hasMaps ? filledText("maps.cu.in", name) + filledText("program_maps.cu.in", name) : ""},
+       {"@params@", fmt::format("{}_detail::{}::Params", name.str(), row.variant->symbol)},
+       {"@count@", std::to_string(listOf("buffers").size())},
+       {"@bytes@", std::to_string(*recipe.getInteger("argument_bytes"))},
+       {"@ctas@", llvm::join(ctas, ", ")},
+       {"@ranges@", each("numbers", [&](const Object &number) { return range(number); })},
+       {"@tensors@", each("buffers", [&](const Object &buffer) { return tensor(buffer); })},
+       {"@fill@", (hasMaps ? work : "") + each("params", [&](const Object &param) { return field(param); })}});
   return singleSource(plan, source, 0u, name, host, launches(), columns);
 }
 

@@ -21,11 +21,19 @@ std::string fagen::replaceAll(std::string text, StringRef from, StringRef to) {
   return text;
 }
 
-std::string fagen::singleText(StringRef file, StringRef name) {
-  for (unsigned i = 0; i < kSingleTextCount; ++i)
-    if (file == kSingleTexts[i].name)
-      return replaceAll(replaceAll(kSingleTexts[i].text, "ATTN_", name.upper() + "_"), "attn_", (name + "_").str());
-  llvm_unreachable("a text of lib/Emit/single");
+std::string fagen::withName(StringRef text, StringRef name) {
+  return replaceAll(replaceAll(text.str(), "ATTN_", name.upper() + "_"), "attn_", (name + "_").str());
+}
+
+std::string fagen::filledText(StringRef file, StringRef name,
+                              std::initializer_list<std::pair<StringRef, std::string>> values) {
+  const auto *const found =
+      std::find_if(kSingleTexts, kSingleTexts + kSingleTextCount, [&](const auto &one) { return file == one.name; });
+  assert(found != kSingleTexts + kSingleTextCount && "a text of lib/Emit/single");
+  std::string text = withName(found->text, name);
+  for (const auto &[word, value] : values)
+    text = replaceAll(std::move(text), word, value);
+  return text;
 }
 
 std::string fagen::listTargets(const KernelPlan &plan) {

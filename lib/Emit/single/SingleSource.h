@@ -15,8 +15,12 @@ namespace fagen {
 /// A text in which each `from` is `to`.
 std::string replaceAll(std::string text, llvm::StringRef from, llvm::StringRef to);
 
-/// A text of lib/Emit/single by its file's name, with the names in it begun by `name`: attn_run is gemm_run.
-std::string singleText(llvm::StringRef file, llvm::StringRef name);
+/// With the names in it begun by `name`: attn_run is gemm_run.
+std::string withName(llvm::StringRef text, llvm::StringRef name);
+
+/// A text of lib/Emit/single by its file's name, with these names, and values in the place of words.
+std::string filledText(llvm::StringRef file, llvm::StringRef name,
+                       std::initializer_list<std::pair<llvm::StringRef, std::string>> values = {});
 
 /// "sm_80, sm_90a".
 std::string listTargets(const KernelPlan &plan);

@@ -46,6 +46,20 @@ private:
              "and longest_first ... of ... take indices: (m in ceil_div(M, 64), ...)");
   }
 
+  /// Only persistent CTAs take several tiles.
+  void checkTurns() {
+    const llvm::StringRef count = nameOf(RunValue::TilesOfCta);
+    auto check = [&](const Expr &expr, const std::string &who) {
+      if (!grid.isPersistent && expr && expr.uses(count))
+        defect(who + " names " + count +
+               ", how many tiles a CTA takes; of grid tiles each takes one: say grid persistent");
+    };
+    for (const Let &let : kernel.lets)
+      check(let.value, "let " + let.name);
+    for (const Role &role : kernel.roles)
+      forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) { check(loop.end(), "a loop of role " + role.name); });
+  }
+
   void checkIndexed() {
     if (grid.unit != CtaGrid::Tiles || grid.split)
       return defect("grid " + wordOf(grid) +
@@ -56,6 +70,7 @@ private:
              " does not say how many rows a run of tiles has: longest_first " + Twine(grid.turns->rows) + " of S");
     if (grid.isDrawn && (!grid.isPersistent || grid.hasClusters()))
       defect("a drawn grid is persistent and has no clusters: each CTA draws a tile when it is done with one");
+    checkTurns();
     checkClusters();
     checkListed();
     if (kernel.phase >= Phase::LaidOut || drawsTiles(kernel))

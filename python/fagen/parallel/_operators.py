@@ -7,7 +7,7 @@ from typing import List, Optional
 
 import torch
 
-from .. import errors
+from .. import _arguments, errors
 from . import _gradient
 
 _plans = weakref.WeakValueDictionary()
@@ -73,8 +73,7 @@ def _keep(ctx, inputs, output):
 
 
 def _backward(ctx, grads):
-    if torch.is_grad_enabled():
-        raise errors.Error("attention over ranks has no second gradient: it is asked for by create_graph=True")
+    _arguments.refuse_second_gradient("attention over ranks")
     return *gradients(list(ctx.saved_tensors), grads[0], grads[1], ctx.plan.name), None, None
 
 

@@ -12,7 +12,7 @@ def heads(text):
     """The lines of each head, by its first line on shared memory or a role."""
     lines, found = text.splitlines(), []
     for number, line in enumerate(lines):
-        if re.match(r"//   (shared|role) ", line) and not re.match(r"//   ", lines[number - 1]):
+        if re.match(r"//   (shared|warps) ", line) and not re.match(r"//   ", lines[number - 1]):
             end = next(i for i in range(number, len(lines)) if not lines[i].startswith("//   "))
             found.append(lines[number:end])
     return found

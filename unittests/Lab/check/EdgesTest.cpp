@@ -119,6 +119,21 @@ TEST(Edges, HeadsOfAGroupShareATile) {
   }
 }
 
+/// A tile that a form calls whole may have a key too many for its first row, or for the tensors.
+TEST(Edges, WholeTilesOfTensorsLackAKey) {
+  const FormDefinition form = formOf(
+      {{"first", FAGEN_ELEMENT_I32, {one(FAGEN_VAR_BATCH), one(FAGEN_VAR_SEQ_KV)}, true, -kLargest, kLargest, {}}});
+  for (auto [rows, keys] : {std::pair{16, 32}, {16, 64}, {64, 32}, {128, 128}}) {
+    bool ofTheFirstRow = false, ofTheTensors = false;
+    for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), form, rows, keys, 1)) {
+      const bool isOneDocument = c.tensors.contains("first") && c.tensors.at("first").starts_with("all:0");
+      ofTheFirstRow |= isOneDocument && (c.shape.seqKv - c.shape.seqQ) % keys == keys - 2;
+      ofTheTensors |= c.shape.seqKv % keys == keys - 1;
+    }
+    EXPECT_TRUE(ofTheFirstRow && ofTheTensors) << rows << " x " << keys;
+  }
+}
+
 /// Each rule can be carried out, and gives values of several heads, batches and places.
 TEST(Edges, TensorsHaveRules) {
   auto form = std::make_shared<FormDefinition>(formOf({
