@@ -31,10 +31,13 @@ def served(driver, sizes=Sizes(), dtype=torch.float16, blocks=15, block_size=16,
 
 
 def assert_right(model, all_of):
+    decided = 0
     for request in all_of:
-        worst, allowed, wrong = judge(model, request)
+        worst, decide, wrong = judge(model, request)
         assert len(request.tokens) == request.prompt_size + request.most_new and len(request.logits) == request.most_new
-        assert worst <= allowed and not wrong
+        assert worst <= 1 and not wrong
+        decided += decide
+    assert decided * 2 > sum(len(request.logits) for request in all_of)  # else tokens say nothing
 
 
 @pytest.fixture
@@ -44,10 +47,9 @@ def by_torch(monkeypatch):
         monkeypatch.setattr(plugin(engine), "fallback", "torch")
 
 
-@pytest.mark.parametrize("driver", [Vllm, Sglang])
-@pytest.mark.parametrize("dtype, sizes, block_size", [(torch.float16, Sizes(), 16), (torch.bfloat16, Sizes(head_dim=32, window=20), 4)])
-def test_an_engine_over_our_classes(by_torch, driver, dtype, sizes, block_size):
-    model, all_of, seen = served(driver, sizes, dtype, blocks=9 * 16 // block_size, block_size=block_size)
+@pytest.mark.parametrize("driver, dtype, block_size", [(Vllm, torch.bfloat16, 16), (Sglang, torch.float16, 4)])
+def test_an_engine_over_our_classes(by_torch, driver, dtype, block_size):
+    model, all_of, seen = served(driver, Sizes(head_dim=32, window=20), dtype, blocks=9 * 16 // block_size, block_size=block_size)
     assert_right(model, all_of)
     assert all(seen[what] for what in ("preempted", "prefix blocks", "chunks", "mixed steps"))
 

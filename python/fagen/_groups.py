@@ -23,7 +23,7 @@ class Keys(NamedTuple):
     """Keys of all sequences, copied together from pages: where those of each begin, and where each lies."""
     starts_q: torch.Tensor  # [sequences + 1]
     starts: torch.Tensor  # [sequences + 1]
-    page: torch.Tensor  # [keys]
+    page: torch.Tensor  # [keys], int64
     row: torch.Tensor  # [keys]: in the page
 
 
@@ -69,7 +69,18 @@ def of_keys(offsets, lengths, table, page_size, tokens, most_keys):
     key = torch.arange(most_keys, device=lengths.device)
     of_key = torch.searchsorted(starts[1:].contiguous(), key, right=True).clamp(max=lengths.shape[0] - 1)
     at = (key - starts[:-1][of_key]).clamp(0, table.shape[1] * page_size - 1)
-    return Keys(held(offsets, tokens).int(), starts.int(), table[of_key, at // page_size], at % page_size)
+    return Keys(held(offsets, tokens).int(), starts.int(), table[of_key, at // page_size].long(), at % page_size)
+
+
+def gathered(caches, keys):
+    """Rows [keys, kv_heads, head_dim] of each cache; a page that is not there is the nearest."""
+    found, page = [], keys.page.clamp(0, caches[0].shape[0] - 1)
+    for cache in caches:
+        if cache.stride(0) == cache.shape[1] * cache.stride(1):  # a copy of rows, which is faster than indices of two kinds
+            found.append(cache.view(-1, *cache.shape[2:]).index_select(0, page * cache.shape[1] + keys.row))
+        else:
+            found.append(cache[page, keys.row])
+    return found
 
 
 def rewrite(old, new):

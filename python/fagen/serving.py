@@ -147,8 +147,7 @@ class Plan:
 
     def _over_copies(self, q, k_cache, v_cache, left, lse, fallback, options):
         keys = self._way(_groups.Keys)
-        page = keys.page.clamp(0, k_cache.shape[0] - 1)
-        k, v = k_cache[page, keys.row], v_cache[page, keys.row]
+        k, v = _groups.gathered((k_cache, v_cache), keys)
         o, sums = _flash.varlen("serving", q, k, v, keys.starts_q, keys.starts, causal=self._is_causal, window=(left, -1), lse=lse,
                                 fallback=fallback, **options)
         return o, sums.t() if lse else None

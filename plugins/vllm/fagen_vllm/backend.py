@@ -102,10 +102,10 @@ class FagenMetadataBuilder(AttentionMetadataBuilder):
         return FagenMetadata(tokens, split, plan, self._plan(common, few, count, offsets, tokens - split, rows, most_keys), None)
 
     def _plan(self, common, first, last, starts, tokens, rows, most_keys):
-        """Of requests first to last, whose rows begin at starts."""
-        return serving.plan(None if starts is None else starts[:last - first + 1], common.seq_lens[first:last], common.block_table_tensor[first:last],
-                            page_size=self._page_size, tokens=tokens, most_rows=rows, most_keys=most_keys, causal=common.causal,
-                            invariant=self._is_invariant)
+        """Of requests first to last, whose rows begin at starts. Columns that no request makes use of are left out: kernels share what there may be."""
+        table = common.block_table_tensor[first:last, :-(-max(1, common.max_seq_len) // self._page_size)]
+        return serving.plan(None if starts is None else starts[:last - first + 1], common.seq_lens[first:last], table, page_size=self._page_size,
+                            tokens=tokens, most_rows=rows, most_keys=most_keys, causal=common.causal, invariant=self._is_invariant)
 
 
 class FagenImpl(AttentionImpl):
