@@ -188,10 +188,11 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
       if (op->kind == OpKind::Loop && isRotated(*op) && (countIn(*op, isMask) == 0 || hasRegisters(role))) {
-        if (!shape.needs(isStep(*op),
-                         "a product of f16, bf16 or e4m3 and one maximum, one exp2 and one sum of its rows in a loop that is "
-                         "optimistic",
-                         op->location))
+        if (!shape.needs(
+                isStep(*op),
+                "a product of f16, bf16 or e4m3 and one maximum, one exp2 and one sum of its rows in a loop that is "
+                "optimistic",
+                op->location))
           return hasChanged;
         RowSettler(*op, sumsOf(kernel, *op, sums), isApart && countIn(*op, isMask) == 0).run();
         hasChanged = true;
