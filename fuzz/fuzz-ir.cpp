@@ -9,7 +9,7 @@
 // another, and on an internal error of a pass.
 
 #include "fagen/IR/Verifier.h"
-#include "fagen/Passes/Pipeline.h"
+#include "fagen/Passes/PipelineRunner.h"
 
 #ifdef FAGEN_FUZZ_EMIT
 #include "fagen/Emit/BuildPlan.h"

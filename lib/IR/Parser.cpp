@@ -5,6 +5,8 @@
 // grid/ParseGrid.cpp, ops in ParseOps.cpp.
 // Types of attributes and names of buffers are resolved there, everything else is the verifier's.
 
+#include "fagen/IR/LastPass.h"
+
 #include "ParseBuffers.h"
 #include "ParseOps.h"
 #include "grid/ParseGrid.h"
@@ -21,8 +23,9 @@ class Parser {
 public:
   Parser(StringRef text, Diagnostics &diags) : lexer(text, diags) {}
 
-  bool parseProgram(Program &program) {
-    if (!lexer.expect("program") || !lexer.nameAfter("@", program.name, "the program's name") || !lexer.expect("{"))
+  bool parseProgram(Program &program, LastPass &last) {
+    if (!lexer.expect("program") || !lexer.nameAfter("@", program.name, "the program's name") || !parseLastPass(last) ||
+        !lexer.expect("{"))
       return false;
     while (!lexer.at("}")) {
       program.kernels.push_back(std::make_unique<Kernel>());
@@ -33,6 +36,13 @@ public:
   }
 
 private:
+  bool parseLastPass(LastPass &last) {
+    if (!lexer.accept("after"))
+      return true;
+    last.source = lexer.location();
+    return lexer.string(last.name);
+  }
+
   // Kernels and what they declare.
 
   bool parseKernel(Kernel &parsed) {
@@ -244,7 +254,12 @@ private:
 } // namespace
 
 std::unique_ptr<Program> ir::parseProgram(unsigned buffer, Diagnostics &diags) {
+  LastPass last;
+  return parseProgram(buffer, diags, last);
+}
+
+std::unique_ptr<Program> ir::parseProgram(unsigned buffer, Diagnostics &diags, LastPass &last) {
   auto program = std::make_unique<Program>();
   const StringRef text = diags.getSources().getMemoryBuffer(buffer)->getBuffer();
-  return Parser(text, diags).parseProgram(*program) ? std::move(program) : nullptr;
+  return Parser(text, diags).parseProgram(*program, last) ? std::move(program) : nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "fagen/IR/IR.h"
 
+#include "fagen/IR/LastPass.h"
 #include "fagen/IR/Names.h"
 #include "fagen/Support/IndentedStream.h"
 
@@ -90,8 +91,11 @@ class Printer {
 public:
   explicit Printer(llvm::raw_ostream &os, bool isBare = false) : os(os), isBare(isBare) {}
 
-  void printProgram(const Program &program) {
-    os << "program @" << program.name << " {\n";
+  void printProgram(const Program &program, StringRef lastPass = {}) {
+    os << "program @" << program.name;
+    if (!lastPass.empty())
+      os << " after " << quoted(lastPass);
+    os << " {\n";
     {
       auto scope = os.scope();
       for (const std::unique_ptr<Kernel> &kernel : program.kernels)
@@ -429,6 +433,10 @@ private:
 } // namespace
 
 void ir::print(const Program &program, llvm::raw_ostream &os) { Printer(os).printProgram(program); }
+
+void ir::print(const Program &program, StringRef lastPass, llvm::raw_ostream &os) {
+  Printer(os).printProgram(program, lastPass);
+}
 
 void ir::print(const Kernel &kernel, llvm::raw_ostream &os) { Printer(os).printKernel(kernel); }
 

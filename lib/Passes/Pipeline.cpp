@@ -37,6 +37,8 @@ bool takesTurns(const ir::Kernel &kernel) {
 
 llvm::ArrayRef<PassEntry> fagen::pipelinePasses() { return kPipeline; }
 
+bool fagen::tellsPassesLeft(Phase phase) { return phase >= Phase::LaidOut; }
+
 const PassEntry *fagen::lookupPass(llvm::StringRef name) {
   for (llvm::ArrayRef<PassEntry> passes : {llvm::ArrayRef(kPipeline), llvm::ArrayRef(kByName)})
     for (const PassEntry &pass : passes)

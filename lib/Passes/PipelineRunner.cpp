@@ -1,10 +1,11 @@
 // fagen: runs passes: order, checkpoints, printing, timing, verification.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "fagen/Passes/PipelineRunner.h"
+#include "fagen/IR/LastPass.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Verifier.h"
 #include "fagen/Passes/PassTable.h"
-#include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -49,8 +50,9 @@ bool PipelineRunner::checkNames(Diagnostics &diags) const {
   return (options.stopAfter.empty() || checkName(options.stopAfter, diags)) && known;
 }
 
-PipelineResult PipelineRunner::run(ir::Program &program, PassContext &context) {
+PipelineResult PipelineRunner::run(ir::Program &program, PassContext &context, StringRef after) {
   context.program = &program;
+  last = lookupPass(after);
   std::vector<const PassEntry *> passes;
   for (StringRef name : options.runPasses)
     passes.push_back(lookupPass(name));
@@ -68,6 +70,18 @@ PipelineResult PipelineRunner::run(ir::Program &program, PassContext &context) {
   return PipelineResult::Finished;
 }
 
+StringRef PipelineRunner::reached() const {
+  return last && !tellsPassesLeft(last->leaves) ? StringRef(last->name) : StringRef();
+}
+
+void PipelineRunner::advance(const PassEntry &pass, const PassContext &context) {
+  const llvm::ArrayRef<PassEntry> passes = pipelinePasses();
+  if (&pass < passes.begin() || &pass >= passes.end())
+    return;
+  const bool follows = context.runsAll || &pass == passes.begin() || (last && (last + 1 == &pass || last == &pass));
+  last = follows && !context.diags.hasErrors() ? &pass : nullptr;
+}
+
 /// False at the checkpoint: there are errors.
 bool PipelineRunner::runPass(const PassEntry &pass, ir::Program &program, PassContext &context, bool isLast) {
   bool changed = false;
@@ -76,6 +90,7 @@ bool PipelineRunner::runPass(const PassEntry &pass, ir::Program &program, PassCo
     if (context.diags.hasErrors())
       break;
   }
+  advance(pass, context);
   if (prints(pass, program)) // also what a failed pass left: that is when it is needed
     printAfter(pass, program, changed);
   if (context.diags.hasErrors())
@@ -141,7 +156,7 @@ bool PipelineRunner::prints(const PassEntry &pass, const ir::Program &program) c
 void PipelineRunner::printAfter(const PassEntry &pass, const ir::Program &program, bool changed) {
   os << "// " << program.name << " after " << pass.name << (changed ? "\n" : " (unchanged)\n");
   if (changed)
-    ir::print(program, os);
+    ir::print(program, reached(), os);
 }
 
 void PipelineRunner::printTimes() {

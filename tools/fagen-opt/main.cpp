@@ -10,12 +10,12 @@
 #include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
 #include "fagen/Emit/ProgramPlan.h"
-#include "fagen/IR/IR.h"
+#include "fagen/IR/LastPass.h"
 #include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
 #include "fagen/Lower/TextualIr.h"
 #include "fagen/Output/OutputFile.h"
-#include "fagen/Passes/Pipeline.h"
+#include "fagen/Passes/PipelineRunner.h"
 #include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"
@@ -52,9 +52,9 @@ struct Wanted {
   Emit emit = Emit::Ir;
 };
 
-void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
+void print(const ir::Program &program, StringRef lastPass, bool bare, llvm::raw_ostream &os) {
   if (!bare)
-    return ir::print(program, os);
+    return ir::print(program, lastPass, os);
   for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
     ir::printBare(*kernel, os);
 }
@@ -80,17 +80,19 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
   PipelineRunner runner(options, os);
   if (!runner.checkNames(diags))
     return exitCode(diags);
-  std::unique_ptr<ir::Program> program = readProgram(input, diags);
+  TextualProgram text = readProgram(input, diags);
+  ir::Program *const program = text.program.get();
   if (!program || wanted.verifyOnly)
     return exitCode(diags);
   if (wanted.renameAll)
     ir::renameAll(*program);
   if (wanted.lower)
-    options.runPasses = passesLeft(*program);
+    options.runPasses = passesLeft(text);
 
   if (!options.runPasses.empty()) {
     PassContext context{.diags = diags, .listing = &os, .runsAll = wanted.lower};
-    const PipelineResult result = runner.run(*program, context);
+    const PipelineResult result = runner.run(*program, context, text.after);
+    text.after = runner.reached().str();
     runner.printTimes();
     if (result == PipelineResult::Failed)
       return exitCode(diags);
@@ -100,7 +102,7 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
   if (wanted.emit != Emit::Ir)
     return emitText(*program, wanted.emit, diags, os);
   if (printsProgram(options))
-    print(*program, wanted.bare, os);
+    print(*program, text.after, wanted.bare, os);
   return exitCode(diags);
 }
 

@@ -46,6 +46,7 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsign
   PipelineResult reached = runner.run(*result.compiled.program, context);
   if (reached == PipelineResult::Failed)
     return std::nullopt;
+  result.compiled.lastPass = runner.reached().str();
   const ir::Kernel &lowered = *result.compiled.program->kernels.front();
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;

@@ -6,7 +6,7 @@
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
 #include "fagen/Lower/Lower.h"
-#include "fagen/Passes/Pipeline.h"
+#include "fagen/Passes/PipelineRunner.h"
 
 #include <memory>
 #include <optional>
@@ -16,7 +16,8 @@ namespace fagen {
 struct CompiledVariant {
   const Variant *variant = nullptr; ///< of a program: its name and target, and no problem
   std::unique_ptr<ir::Program> program;
-  std::string source; ///< CUDA C++; empty when the passes were stopped
+  std::string lastPass; ///< when the passes were stopped, where the phase does not tell which are left
+  std::string source;   ///< CUDA C++; empty when the passes were stopped
 };
 
 /// Refers to the KernelSpec, which must outlive it.

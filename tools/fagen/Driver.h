@@ -4,7 +4,7 @@
 
 #include "CommandLine.h"
 #include "Compile.h"
-#include "fagen/Passes/Pipeline.h"
+#include "fagen/Passes/PipelineRunner.h"
 #include "fagen/Support/OutputSet.h"
 #include "programs/Programs.h"
 

@@ -11,6 +11,7 @@
 #include "fagen/Emit/CMakeFile.h"
 #include "fagen/Emit/Manifest.h"
 #include "fagen/Emit/Table.h"
+#include "fagen/IR/LastPass.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -204,7 +205,7 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
     return options.json ? rowsOf(plannedOf(chosen)) : plansOf(chosen);
   case EmitKind::IR:
     for (const Chosen &one : chosen)
-      ir::print(*one.variant->program, os);
+      ir::print(*one.variant->program, one.variant->lastPass, os);
     return text;
   case EmitKind::Cuda:
     for (const Chosen &one : chosen)

@@ -11,10 +11,16 @@
 
 namespace fagen {
 
-/// The verified program of a file (- is standard input), or null after a reported mistake.
-std::unique_ptr<ir::Program> readProgram(llvm::StringRef path, Diagnostics &diags);
+struct TextualProgram {
+  std::unique_ptr<ir::Program> program; ///< verified, or null after a reported mistake
+  std::string after;                    ///< the last pass that its kernels went through; empty: their phase tells
+};
 
-/// The passes of the pipeline from the program's phase on, but for those that read a schedule.
-std::vector<std::string> passesLeft(const ir::Program &program);
+/// The program of a file (- is standard input).
+TextualProgram readProgram(llvm::StringRef path, Diagnostics &diags);
+
+/// The passes of the pipeline after the last one. Where the text does not say which that was: from the program's phase
+/// on, but for those that read a schedule.
+std::vector<std::string> passesLeft(const TextualProgram &text);
 
 } // namespace fagen

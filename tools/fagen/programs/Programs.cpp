@@ -6,7 +6,6 @@
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
-#include "fagen/Lower/TextualIr.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -20,13 +19,13 @@ namespace fagen {
 
 void Programs::read(llvm::ArrayRef<std::string> paths, Diagnostics &diags) {
   for (const std::string &path : paths)
-    if (std::unique_ptr<ir::Program> program = readProgram(path, diags))
-      files.push_back({path, std::move(program)});
+    if (TextualProgram text = readProgram(path, diags); text.program)
+      files.push_back({path, std::move(text)});
 }
 
 std::optional<CompiledKernel> Programs::ownSet(llvm::StringRef name, Diagnostics &diags) {
   own = std::make_unique<KernelSpec>();
-  own->name = name.empty() ? files.front().program->name : name.str();
+  own->name = name.empty() ? files.front().text.program->name : name.str();
   if (llvm::isDigit(own->name[0]) || !llvm::all_of(own->name, [](char c) { return llvm::isAlnum(c) || c == '_'; })) {
     diags.error(Location(),
                 "--set=" + own->name + ": a kernel set's name is an identifier of C++: letters, digits and _");
@@ -100,14 +99,14 @@ static void checkSignature(const CompiledKernel &set, const VariantPlan &plan, c
 }
 
 void Programs::add(CompiledKernel &set, File &file, const PipelineOptions &options, Diagnostics &diags) {
-  ir::Program &program = *file.program;
+  ir::Program &program = *file.text.program;
   if (!checkRow(set, program, file.path, diags))
     return;
   PipelineOptions left = options;
-  left.runPasses = passesLeft(program);
+  left.runPasses = passesLeft(file.text);
   PipelineRunner runner(left, llvm::outs());
   PassContext context{.diags = diags, .listing = &llvm::outs(), .runsAll = true};
-  const PipelineResult reached = runner.run(program, context);
+  const PipelineResult reached = runner.run(program, context, file.text.after);
   if (reached == PipelineResult::Failed || (reached == PipelineResult::Finished && !checkEmittable(program, diags)))
     return;
   Variant &variant = *set.programs.emplace_back(std::make_unique<Variant>());
@@ -132,7 +131,8 @@ void Programs::add(CompiledKernel &set, File &file, const PipelineOptions &optio
       plan.row = emitRow(plan, set.plan.variants.size() - 1);
     }
   }
-  compiled.program = std::move(file.program);
+  compiled.program = std::move(file.text.program);
+  compiled.lastPass = runner.reached().str();
 }
 
 } // namespace fagen

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Compile.h"
+#include "fagen/Lower/TextualIr.h"
 
 namespace fagen {
 
@@ -21,7 +22,7 @@ public:
 private:
   struct File {
     std::string path;
-    std::unique_ptr<ir::Program> program;
+    TextualProgram text;
   };
   void add(CompiledKernel &set, File &file, const PipelineOptions &options, Diagnostics &diags);
 
