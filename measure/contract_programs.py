@@ -113,21 +113,25 @@ def operations(row):
 
 
 def _span(values):
-    return " to ".join(str(value) for value in dict.fromkeys((min(values), max(values)))) if values else ""
+    return " to ".join(str(value) for value in dict.fromkeys((min(values), max(values))))
 
 
 def _scope(seen, rows):
     """Of which rows the cases are, as far as the results say it."""
     variants, dtypes, dims = (set().union(*(getattr(one, part) for one in seen)) for part in ("variants", "dtypes", "dims"))
-    said = [f"{len(variants & {row['variant'] for row in rows})} of {len(rows)} rows"] * bool(variants)
-    said += [" and ".join(sorted(dtypes))] * bool(dtypes) + [f"d {_span(dims)}"] * bool(dims)
+    said = [f"{len(variants & {row['variant'] for row in rows})} of {len(rows)} rows"] if variants else []
+    said += [" and ".join(sorted(dtypes))] if dtypes else []
+    said += [f"d {_span(dims)}"] if dims else []
     return ", ".join(said) or "which rows is not recorded"
 
 
-def _code(found, rows, assembled):
+def _code(found, rows, spills):
     checked = [(one, commit) for one, commit in found if one.cases]
     if not checked:
-        return f"assembled: {assembled}" if assembled else "text only"
+        spilling = [spilled for spilled in spills if spilled]
+        said = [f"assembled: {spills.count(0)}"] if 0 in spills else []
+        said += [f"assembled with spills of {_span(spilling)} bytes: {len(spilling)}"] if spilling else []
+        return "; ".join(said) or "text only"
     cases, wrong = (sum(getattr(one, part) for one, _ in checked) for part in ("cases", "wrong"))
     commits = ", ".join(sorted({commit for _, commit in checked}))
     return f"ran: {cases} cases, {wrong} wrong ({commits}); {_scope([one for one, _ in checked], rows)}"
@@ -150,10 +154,10 @@ def _error(found):
     return "; ".join(said) or "not recorded"
 
 
-def cells(rows, found, assembled):
-    """Code, bits repeat, by batch, error, inputs: of rows that run on a GPU, what was seen there, and how many are assembled for it."""
+def cells(rows, found, spills):
+    """Code, bits repeat, by batch, error, inputs: of rows that run on a GPU, what was seen there, and what ptxas spilled of each: None: not tried."""
     reads = [sentence for one, _ in found for sentence in one.reads]
     # Scores less their maximum overflow for no finite input.
     inputs = ["any finite"] if all("max" in operations(row) for row in rows) else []
-    return [_code(found, rows, assembled), "; ".join(s for one, _ in found for s in one.alike) or "not recorded", _by_batch(rows, found), _error(found),
+    return [_code(found, rows, spills), "; ".join(s for one, _ in found for s in one.alike) or "not recorded", _by_batch(rows, found), _error(found),
             "; ".join(inputs + reads) or "not recorded"]

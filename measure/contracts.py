@@ -83,12 +83,14 @@ def executed(kept, name):
 
 
 def assembled(kept, sm):
-    """{(variant, target)} that ptxas compiled for this GPU without a spill."""
+    """{(variant, target): bytes spilled} of what ptxas compiled for this GPU."""
+    programs = (kept.object_of("compile/gpus/programs.json") or {"programs": {}})["programs"].get(str(sm), [])
+    found = {(variant, target): spilled for variant, target, _, spilled in programs}
     path = os.path.join(kept.folder, "compile", "gpus", f"sm_{sm}.txt")
-    if not os.path.exists(path):
-        return set()
-    with open(path, encoding="utf-8") as file:
-        return {(variant, target) for variant, target, spilled in RESOURCES.findall(file.read()) if spilled == "0"}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            found |= {(variant, target): int(spilled) for variant, target, spilled in RESOURCES.findall(file.read())}
+    return found
 
 
 def runs_on(row, sm):
@@ -153,12 +155,12 @@ def table(directory, kept):
         runs, compiles = executed(kept, machine), assembled(kept, sm)
         for name, all_rows in manifest.items():
             rows = nearest(all_rows, sm)
-            compiled = sum((row["variant"], row["target"]) in compiles for row in rows)
+            spills = [compiles.get((row["variant"], row["target"])) for row in rows]
             if rows and name in programs:
-                cells = contract_programs.cells(rows, contract_programs.seen_of(kept, name, machine), compiled)
+                cells = contract_programs.cells(rows, contract_programs.seen_of(kept, name, machine), spills)
                 of_programs.append("| " + " | ".join([name, gpu, str(len(rows)), *cells]) + " |")
             elif rows and (rows[0]["sm"] == sm or any((row["variant"], row["target"]) in runs[0] for row in rows)):
-                lines.append(line(name, rows, gpu, compiled, *runs))
+                lines.append(line(name, rows, gpu, spills.count(0), *runs))
     return "\n".join(lines + of_programs) + "\n"
 
 
