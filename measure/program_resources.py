@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """program_resources.py --kernels DIR --nvcc NVCC --include DIR [--gpu 80 ...] [--only TEXT] [--note key=value ...]: compiles the text that
 dispatch prefers on each GPU, with the options of `fagen --check-resources`, and prints JSON: by compute capability
-[program, target of its text, most registers of a launch, bytes that its launches spill]. An architecture's own target, as sm_90a, stays."""
+[program, target of its text, most registers of a launch, bytes spilled: stores and loads of all launches]. An architecture's own target, as
+sm_90a, stays."""
 import argparse
 import concurrent.futures
 import json
