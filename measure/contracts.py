@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # fagen: docs/Gpus.md's table of contracts: what evidence says of each ready kernel set on each GPU.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""contracts.py --kernels DIR [--into PAGE [--verify]]: DIR is what `fagen` wrote of the ready sets (kernels/ of the Python package).
+"""contracts.py --kernels DIR [--into PAGE [--verify]] [--root TREE]: DIR is what `fagen` wrote of the ready sets (kernels/ of the Python
+package), TREE has evidence/; without it, this one.
 
 For each set and GPU, from evidence/ alone:
   code        checked: rows that `fagen-run check` passed on this GPU; timed: rows that measure/compare_sdpa.py compared with float64 and
@@ -11,6 +12,7 @@ For each set and GPU, from evidence/ alone:
               tile, but splits are as many as fill the GPU
   error       the largest |O - O in float64| of a check, and the share of its bound (docs/Checking.md)
   inputs      by the rows' schedules: with a running maximum any finite scores; accum = f16 rounds them to half precision
+Of sets of programs (contract_programs.py) a line for each GPU that runs them, "not recorded" where evidence has no such result.
 """
 import argparse
 import functools
@@ -19,6 +21,7 @@ import os
 import re
 import sys
 
+import contract_programs
 from evidence_files import EvidenceFiles
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -34,9 +37,8 @@ def read(path):
 
 
 @functools.lru_cache(maxsize=1)
-def files():
+def files(kept):
     """(content, GPU, commit) of each JSON object of evidence."""
-    kept = EvidenceFiles(ROOT)
     contents = filter(None, (kept.object_of(name.removesuffix(".xz")) for name in kept.names))
     return [(content, (content.get("machine") or {}).get("gpu") or "", (content.get("notes") or {}).get("commit") or "no commit")
             for content in contents]
@@ -65,10 +67,10 @@ class Runs(dict):
         self[key] = max(self.get(key, (0.0, 0.0, "")), (error, share, commit))
 
 
-def executed(name):
+def executed(kept, name):
     """What ran on a GPU of this name: passed checks, timed kernels, and {(variant, target)} of soaks whose runs were all alike."""
     checked, timed, soaked = Runs(), Runs(), set()
-    for content, gpu, commit in files():
+    for content, gpu, commit in files(kept):
         if name not in gpu:
             continue
         for row in rows_of(content, "check"):
@@ -80,13 +82,15 @@ def executed(name):
     return checked, timed, soaked
 
 
-def assembled(sm):
-    """{variant} that ptxas compiled for this GPU without a spill."""
-    path = os.path.join(ROOT, "evidence", "compile", "gpus", f"sm_{sm}.txt")
-    if not os.path.exists(path):
-        return set()
-    with open(path, encoding="utf-8") as file:
-        return {(variant, target) for variant, target, spilled in RESOURCES.findall(file.read()) if spilled == "0"}
+def assembled(kept, sm):
+    """{(variant, target): bytes spilled} of what ptxas compiled for this GPU."""
+    programs = (kept.object_of("compile/gpus/programs.json") or {"programs": {}})["programs"].get(str(sm), [])
+    found = {(variant, target): spilled for variant, target, _, spilled in programs}
+    path = os.path.join(kept.folder, "compile", "gpus", f"sm_{sm}.txt")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            found |= {(variant, target): int(spilled) for variant, target, spilled in RESOURCES.findall(file.read())}
+    return found
 
 
 def runs_on(row, sm):
@@ -121,7 +125,7 @@ def worst(runs):
     return f"{max(error for error, _, _ in runs):.1e}" + (f", {share:.2f} of the bound" if share else ", normal inputs")
 
 
-def line(name, rows, gpu, sm, checked, timed, soaked):
+def line(name, rows, gpu, compiled, checked, timed, soaked):
     keys = [(row["variant"], row["target"]) for row in rows]
     passed, ran = [checked[key] for key in keys if key in checked], [timed[key] for key in keys if key in timed]
     commits = ", ".join(sorted({commit for _, _, commit in passed or ran}))
@@ -133,22 +137,31 @@ def line(name, rows, gpu, sm, checked, timed, soaked):
     elif ran:
         cells += [f"timed and compared: {len(ran)} ({commits})", "not recorded", by_batch(rows), worst(ran)]
     else:
-        compiled = sum(key in assembled(sm) for key in keys)
         cells += [f"assembled: {compiled}" if compiled else "text only", "not tried", by_batch(rows), "emulator only"]
     return "| " + " | ".join(cells + [inputs(rows)]) + " |"
 
 
-def table(directory):
-    lines = ["| set | GPU | rows | code | bits repeat | bits depend on the batch | largest error | inputs |", "|---|---|---|---|---|---|---|---|"]
+def sets_of(directory, kind):
     with open(os.path.join(directory, "ready.txt"), encoding="utf-8") as file:
-        names = dict.fromkeys(text.split()[0] for text in file if not text.startswith("#") and text.strip().endswith(".fa"))  # attention's
+        return list(dict.fromkeys(text.split()[0] for text in file if not text.startswith("#") and text.strip().endswith(kind)))
+
+
+def table(directory, kept):
+    lines = ["| set | GPU | rows | code | bits repeat | bits depend on the batch | largest error | inputs |", "|---|---|---|---|---|---|---|---|"]
+    attention, programs = sets_of(directory, ".fa"), sets_of(directory, ".fair")
+    manifest = {name: read(os.path.join(directory, name, "manifest.json"))["rows"] for name in attention + programs}
+    of_programs = []
     for gpu, sm, machine in GPUS:
-        runs = executed(machine)
-        for name in names:
-            rows = nearest(read(os.path.join(directory, name, "manifest.json"))["rows"], sm)
-            if rows and (rows[0]["sm"] == sm or any((row["variant"], row["target"]) in runs[0] for row in rows)):
-                lines.append(line(name, rows, gpu, sm, *runs))
-    return "\n".join(lines) + "\n"
+        runs, compiles = executed(kept, machine), assembled(kept, sm)
+        for name, all_rows in manifest.items():
+            rows = nearest(all_rows, sm)
+            spills = [compiles.get((row["variant"], row["target"])) for row in rows]
+            if rows and name in programs:
+                cells = contract_programs.cells(rows, contract_programs.seen_of(kept, name, machine), spills)
+                of_programs.append("| " + " | ".join([name, gpu, str(len(rows)), *cells]) + " |")
+            elif rows and (rows[0]["sm"] == sm or any((row["variant"], row["target"]) in runs[0] for row in rows)):
+                lines.append(line(name, rows, gpu, spills.count(0), *runs))
+    return "\n".join(lines + of_programs) + "\n"
 
 
 def main():
@@ -156,8 +169,9 @@ def main():
     parser.add_argument("--kernels", required=True)
     parser.add_argument("--into")
     parser.add_argument("--verify", action="store_true")
+    parser.add_argument("--root", default=ROOT)
     options = parser.parse_args()
-    made = table(options.kernels)
+    made = table(options.kernels, EvidenceFiles(options.root))
     if not options.into:
         print(made, end="")
         return 0

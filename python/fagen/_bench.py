@@ -19,6 +19,7 @@ _DONE, _FAILED_CHECK = 0, 2
 _LAUNCHES, _ROUNDS, _REPEATS = 20, 9, 5
 _BOUNDS = {"f16": 2e-3, "bf16": 1.6e-2}  # of |O - O in float64|, normal inputs
 _EMULATED_SET, _EMULATED_SM, _EMULATED_ROWS, _EMULATED_HEADS = "l4_fp16", 89, 96, 4
+_EMULATED_SMS = 132  # as emulated.cpp describes it
 _BLOCK, _BLOCKS, _HEADS = 128, 8, 4  # what of O is compared: blocks of rows of some heads
 
 _EXAMPLES = """examples:
@@ -175,7 +176,7 @@ class Bench:
         return row
 
     def _kernel(self, q, k, v, causal):
-        where = dict(gpu=f"sm_{_EMULATED_SM}") if self.options.emulate else {}
+        where = dict(gpu=f"sm_{_EMULATED_SM}", sms=_EMULATED_SMS) if self.options.emulate else {}
         text = self.kernels.explain(q, k, v, causal=causal, layout="bhsd", **where)
         return re.search(r"^picked +(\S+)", text, re.M)[1]
 

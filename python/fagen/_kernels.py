@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Dict, List, Optional
 
-from . import _forms, _lib, _programs, errors
+from . import _forms, _gpus, _lib, _programs, errors
 
 _USERS_MISTAKE = 1
 
@@ -97,8 +97,8 @@ class KernelSet:
         """Which kernel computes this and why, and why not each other one, in words.
 
         Tensors q, k and v (of PyTorch, in the layout), or shape = (batch, heads, kv_heads, seq_q, seq_kv, head_dim
-        [, head_dim_v]) and dtype. gpu: "sm_90" and sms describe a GPU that need not be here; else it is the tensors'
-        GPU, or the first. form and its params as in a call; of a tensor ... does as well.
+        [, head_dim_v]) and dtype. gpu, "sm_90" or "H100", and sms describe a GPU that need not be here; else it is the
+        tensors' GPU, or the first. form and its params as in a call; of a tensor ... does as well.
         """
         params = _forms.together("explain", form, form_args, params)
         if variant is not None and not isinstance(variant, str):
@@ -116,22 +116,11 @@ class KernelSet:
             _forms.describe(problem, self._tables, form, params)
         if variant is not None:
             problem.variant = variant.encode()
-        on = _lib.device(ordinal) if gpu is None else _lib.described_device(*parse_gpu(gpu, sms))
+        on = _lib.device(ordinal) if gpu is None else _lib.described_device(*_gpus.parse(gpu, sms))
         return _lib.explain(self._tables, problem, on)
 
     def __repr__(self):
         return f"<fagen.KernelSet of {len(self._sources)} kernels: {', '.join(self.names[:3])}, ...>"
-
-
-def parse_gpu(gpu, sms):
-    """("sm_90", 132) as numbers; SMs that are not told are an H100's."""
-    match = re.fullmatch(r"sm_(\d+)[af]?", gpu) if isinstance(gpu, str) else None
-    if not match:
-        raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability: 'sm_90' for H100 and H200, "
-                           "'sm_80' for A100, 'sm_89' for L4 and RTX 40")
-    if sms is not None and not (isinstance(sms, numbers.Integral) and 1 <= sms < 1 << 31):
-        raise errors.Error(f"sms is {sms!r}; it is how many SMs the GPU has, as 132")
-    return int(match[1]), 132 if sms is None else int(sms)
 
 
 def describe(shape, dtype, causal=False, lse=False, scale=None, kv_dtype=None):

@@ -295,7 +295,7 @@ SHAPE = (1, 2, 2, 16, 16, 64)
     (lambda: fagen.ready().explain(shape=3, gpu="sm_90"), "shape is 3; it is (batch, heads, "),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", dtype=[]), "dtype is []; it is f16, bf16"),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", variant=3), "explain: variant is 3; it is a kernel's name"),
-    (lambda: fagen.ready().explain(shape=SHAPE, gpu=90), "gpu is 90; it is sm_ and the compute capability: 'sm_90' for H100 and H200, "),
+    (lambda: fagen.ready().explain(shape=SHAPE, gpu=90), "gpu is 90; it is sm_ and the compute capability, as 'sm_90', or A100, A10, "),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu=""), "gpu is ''; it is sm_ and the compute capability"),
     (lambda: fagen.ready().explain(shape=SHAPE, gpu="sm_90", sms="all"), "sms is 'all'; it is how many SMs the GPU has"),
     (lambda: fagen.ready().explain([1], [2], [3], gpu="sm_90"), "explain: q is [1]; it is a torch.Tensor"),

@@ -107,10 +107,31 @@ def test_explain_says_what_is_missing(kernels):
     assert re.search(r"80", text) and "mine_only" in text
 
 
-@pytest.mark.parametrize("wrong", [{"shape": (1, 2)}, {"shape": None}, {"gpu": "h100"}, {"dtype": "f32"}])
+@pytest.mark.parametrize("wrong", [{"shape": (1, 2)}, {"shape": None}, {"gpu": "v100"}, {"dtype": "f32"}])
 def test_explain_refuses(kernels, wrong):
     with pytest.raises(fagen.Error, match=next(iter(wrong))):
         kernels.explain(**{"shape": (1, 1, 1, 64, 64, 64), "gpu": "sm_90", **wrong})
+
+
+def told_device(text):
+    return next(line for line in text.splitlines() if line.startswith("device"))
+
+
+def test_names_of_gpus_are_those_of_the_tools():
+    def tool(gpu):
+        return subprocess.run([os.path.join(os.path.dirname(fagen.__file__), "bin", "fagen-run"), "explain",
+                               os.path.join(os.path.dirname(fagen.__file__), "kernels", "l4_fp16"), "--gpu", gpu, "--problem", "1,1,1,64,64,64"],
+                              capture_output=True, text=True, check=False)
+    names = re.search(r"it takes sm_NN, (.*)", tool("v100").stderr)[1].split(", ")
+    with pytest.raises(fagen.Error) as refused:
+        fagen.ready().explain(shape=(1, 1, 1, 64, 64, 64), gpu="v100")
+    assert str(refused.value).endswith(", ".join(names))
+    for gpu in (*names, names[0].lower(), "rtx4090", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"):
+        assert told_device(fagen.ready().explain(shape=(1, 1, 1, 64, 64, 64), gpu=gpu)) == told_device(tool(gpu).stdout)
+
+
+def test_sms_count_instead_of_a_name_s():
+    assert "sm_89, 20 SMs" in told_device(fagen.ready().explain(shape=(1, 1, 1, 64, 64, 64), gpu="L4", sms=20))
 
 
 def picked(**problem):
