@@ -3,7 +3,6 @@
 
 #include "Resources.h"
 
-#include "fagen/Analysis/Resources.h"
 #include "fagen/Spec/Gates.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,6 +16,26 @@ using namespace llvm;
 
 namespace fagen {
 
+/// Of all launches of a variant, from what ptxas says.
+static std::optional<VariantFigures> figuresOf(const VariantPlan &plan, StringRef log) {
+  VariantFigures worst;
+  for (const LaunchPlan &launch : plan.launches) {
+    const std::optional<PtxasFigures> its = parsePtxas(log, launch.symbol);
+    if (!its)
+      return std::nullopt;
+    const uint64_t shared = launch.sharedBytes + its->staticShared;
+    const Occupancy occupancy = occupancyOf(its->registers, launch.threads, shared, *plan.variant->target);
+    worst.registers = std::max(worst.registers, its->registers);
+    worst.spillBytes += its->spillBytes;
+    worst.sharedBytes = std::max(worst.sharedBytes, shared);
+    if (worst.threads == 0 || occupancy.ctasPerSm * launch.threads < worst.occupancy.ctasPerSm * worst.threads) {
+      worst.threads = launch.threads;
+      worst.occupancy = occupancy;
+    }
+  }
+  return worst;
+}
+
 KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, Diagnostics &diags) {
   std::vector<Nvcc::Result> results(kernel.variants.size());
   DefaultThreadPool pool;
@@ -27,8 +46,8 @@ KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, D
   pool.wait();
 
   KernelFigures figures;
-  for (auto [variant, result] : zip(kernel.variants, results)) {
-    figures.push_back(result.ok ? parsePtxas(result.log, variant.variant->symbol) : std::nullopt);
+  for (auto [variant, plan, result] : zip(kernel.variants, kernel.plan.variants, results)) {
+    figures.push_back(result.ok ? figuresOf(plan, result.log) : std::nullopt);
     if (!figures.back() && !diags.hasErrors()) // one log is enough to see what is wrong
       diags.internalError("generated text", "nvcc refuses " + variant.variant->name + ":\n" + result.log,
                           variant.variant->location);
@@ -37,24 +56,23 @@ KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, D
 }
 
 /// What a gate on resources is compared with; nothing for gates that need a GPU.
-static std::optional<double> measured(const Gate &gate, const PtxasFigures &figures, const LaunchPlan &launch,
-                                      const TargetInfo &target) {
+static std::optional<double> measured(const Gate &gate, const VariantFigures &figures) {
   if (gate.name == "registers")
     return figures.registers;
   if (gate.name == "spills")
     return double(figures.spillBytes);
   if (gate.name == "shared")
-    return double(launch.sharedBytes + figures.staticShared);
+    return double(figures.sharedBytes);
   if (gate.name == "ctas")
-    return occupancyOf(figures.registers, launch.threads, launch.sharedBytes + figures.staticShared, target).ctasPerSm;
+    return figures.occupancy.ctasPerSm;
   return std::nullopt;
 }
 
-static bool checkVariant(const KernelSpec &spec, const Variant &variant, const PtxasFigures &figures,
-                         const LaunchPlan &launch, SharedMeter &meter, Diagnostics &diags) {
+static bool checkVariant(const KernelSpec &spec, const Variant &variant, const VariantFigures &figures,
+                         SharedMeter &meter, Diagnostics &diags) {
   bool passed = true;
   for (const Gate &gate : spec.gates) {
-    std::optional<double> figure = measured(gate, figures, launch, *variant.target);
+    std::optional<double> figure = measured(gate, figures);
     if (!figure || gateHolds(gate, *figure))
       continue;
     passed = false;
@@ -72,11 +90,10 @@ bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, 
   for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
     if (!figure)
       continue;
-    const LaunchPlan &launch = plan.launches.front();
-    bool ok = checkVariant(*kernel.spec, *plan.variant, *figure, launch, meter, diags);
+    bool ok = checkVariant(*kernel.spec, *plan.variant, *figure, meter, diags);
     os << fmt::format("{:<44} {:<7} {:>3} registers {:>5} B spilled {:>7} B shared  {}\n", plan.variant->name,
-                      plan.variant->target->name.str(), figure->registers, figure->spillBytes,
-                      launch.sharedBytes + figure->staticShared, ok ? "ok" : "FAIL");
+                      plan.variant->target->name.str(), figure->registers, figure->spillBytes, figure->sharedBytes,
+                      ok ? "ok" : "FAIL");
     passed &= ok;
   }
   return passed;
@@ -85,8 +102,7 @@ bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, 
 std::string failedResourceGate(const CompiledKernel &kernel, const KernelFigures &figures) {
   for (auto [plan, figure] : zip(kernel.plan.variants, figures))
     for (const Gate &gate : kernel.spec->gates)
-      if (std::optional<double> value =
-              figure ? measured(gate, *figure, plan.launches.front(), *plan.variant->target) : std::nullopt;
+      if (std::optional<double> value = figure ? measured(gate, *figure) : std::nullopt;
           value && !gateHolds(gate, *value))
         return fmt::format("{} {} on {}, which fails '{}'", gate.name, *value, plan.variant->target->name.str(),
                            gate.text);
@@ -98,20 +114,17 @@ std::string emitResources(const CompiledKernel &kernel, const KernelFigures &fig
   for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
     if (!figure)
       continue;
-    const LaunchPlan &launch = plan.launches.front();
     const TargetInfo &target = *plan.variant->target;
-    const uint64_t shared = launch.sharedBytes + figure->staticShared;
-    const Occupancy occupancy = occupancyOf(figure->registers, launch.threads, shared, target);
     rows.push_back(
         json::Object{{"variant", plan.variant->name},
                      {"target", target.name},
                      {"registers", figure->registers},
                      {"spill_bytes", int64_t(figure->spillBytes)},
-                     {"shared_bytes", int64_t(shared)},
-                     {"threads", launch.threads},
-                     {"ctas_per_sm", occupancy.ctasPerSm},
-                     {"limit", occupancy.limit},
-                     {"occupancy", double(occupancy.ctasPerSm * launch.threads / 32) / target.maxWarpsPerSm}});
+                     {"shared_bytes", int64_t(figure->sharedBytes)},
+                     {"threads", figure->threads},
+                     {"ctas_per_sm", figure->occupancy.ctasPerSm},
+                     {"limit", figure->occupancy.limit},
+                     {"occupancy", double(figure->occupancy.ctasPerSm * figure->threads / 32) / target.maxWarpsPerSm}});
   }
   return formatv("{0:2}\n", json::Value(std::move(rows))).str();
 }

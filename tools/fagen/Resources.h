@@ -5,10 +5,21 @@
 #include "Compile.h"
 #include "Nvcc.h"
 
+#include "fagen/Analysis/Resources.h"
+
 namespace fagen {
 
+/// Of a variant: the worst of its launches.
+struct VariantFigures {
+  unsigned registers = 0;   ///< a thread
+  uint64_t spillBytes = 0;  ///< stored + loaded, of all launches together
+  uint64_t sharedBytes = 0; ///< of a CTA, dynamic and static
+  unsigned threads = 0;     ///< of the launch that fills an SM least
+  Occupancy occupancy = {}; ///< of that one
+};
+
 /// One variant's figures, in the order of the plan; nothing for one that nvcc refused.
-using KernelFigures = std::vector<std::optional<PtxasFigures>>;
+using KernelFigures = std::vector<std::optional<VariantFigures>>;
 
 /// Compiles every variant, several at a time. What nvcc refuses is reported.
 KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, Diagnostics &diags);
