@@ -22,10 +22,20 @@ def _program(kind, head_dim, causal):
     return _torch_programs.program(_kernels.ready_set("fp8_products"), f"fp8_{_RESULTS[kind]}_d{head_dim}{'_causal' if causal else ''}")
 
 
-@functools.lru_cache(maxsize=None)
+_kept_ones = {}
+
+
 def _ones(device):
-    """What the program multiplies P by for sums of its rows."""
-    return torch.ones(16, 128, device=device).to(E4M3)
+    """What the program multiplies P by for sums of its rows. What a graph fills when it is replayed is not kept, nor what holds no memory."""
+    if device in _kept_ones:
+        return _kept_ones[device]
+    made = torch.ones(16, 128, device=device).to(E4M3)
+    is_cuda = device.type == "cuda"
+    if type(made) is torch.Tensor and not (is_cuda and torch.cuda.is_current_stream_capturing()):
+        if is_cuda:
+            torch.cuda.current_stream(device).synchronize()  # once: other streams read it, too
+        _kept_ones[device] = made
+    return made
 
 
 def _is_there(device):

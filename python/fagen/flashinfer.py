@@ -90,6 +90,15 @@ class _Wrapper:
             self._plan = plan
         self._options = options
 
+    def _write(self, *tables):
+        """What graphs read of the caller's own buffers, as in FlashInfer."""
+        if not self._is_graph:
+            return
+        for (name, buffer), table in zip(self._buffers.items(), tables):
+            if len(table) > len(buffer):
+                raise errors.Error(f"{type(self).__name__}: {name} has {len(buffer)} elements, and plan() is given {len(table)}; make the buffer as large")
+            buffer[:len(table)].copy_(table)
+
     def _planned(self):
         if self._plan is None:
             raise errors.Error(f"{type(self).__name__}: run() is called before plan()")
@@ -146,6 +155,7 @@ class BatchDecodeWithPagedKVCacheWrapper(_Wrapper):
         plan = serving.plan(None, lengths, table, page_size=page_size, tokens=(indptr.shape[0] - 1) * q_len_per_req, most_rows=q_len_per_req,
                             invariant=fixed_split_size is not None or bool(disable_split_kv))
         self._keep(plan, _options(sm_scale, head_dim, window_left, logits_soft_cap, num_qo_heads))
+        self._write(indptr, indices, last)
 
     begin_forward = plan
 
@@ -209,6 +219,7 @@ class BatchPrefillWithPagedKVCacheWrapper(_Wrapper):
                             most_rows=most_rows, most_keys=None if self._is_graph else indices.shape[0] * page_size, causal=causal,
                             invariant=fixed_split_size is not None or bool(disable_split_kv))
         self._keep(plan, _options(sm_scale, head_dim_qk, window_left, logits_soft_cap, num_qo_heads))
+        self._write(qo_indptr, indptr, indices, last)
 
     begin_forward = plan
 

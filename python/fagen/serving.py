@@ -71,7 +71,8 @@ class Plan:
         is put. Rows that no sequence has are 0, and -inf as LSE. fallback, for what no kernel of pages computes: "error" raises
         Unsupported, "warn" and "torch" let other kernels or PyTorch compute on copied keys, counted in stats().
         """
-        self._check(q, k_cache, v_cache, fallback)
+        self._check(q, k_cache, v_cache, out, fallback)
+        window_left = _whole("run", "window_left", window_left, -1)
         options = {"scale": None if scale is None else _arguments.scale_of("run", scale), "softcap": softcap, "alibi_slopes": alibi_slopes}
         if q.shape[0]:
             o, lse = self._compute(q, k_cache, v_cache, window_left, return_lse, fallback, options)
@@ -80,7 +81,7 @@ class Plan:
         o = o if out is None else out.copy_(o)
         return (o, lse) if return_lse else o
 
-    def _check(self, q, k_cache, v_cache, fallback):
+    def _check(self, q, k_cache, v_cache, out, fallback):
         if fallback not in _stats.FALLBACKS:
             raise errors.Error(f'run: fallback is {fallback!r}; it is "error", "warn" or "torch"')
         for name, tensor, dims in (("q", q, 3), ("k_cache", k_cache, 4), ("v_cache", v_cache, 4)):
@@ -92,6 +93,12 @@ class Plan:
         for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
             if cache.shape[1] != self._page_size:
                 raise errors.Error(f"run: {name} has pages of {cache.shape[1]} keys; the plan is of {self._page_size}")
+        if v_cache.shape[:3] != k_cache.shape[:3]:
+            raise errors.Error(f"run: v_cache has {list(v_cache.shape)}, k_cache {list(k_cache.shape)}; they have as many pages and heads")
+        if out is not None and (not isinstance(out, torch.Tensor) or out.shape != (*q.shape[:2], v_cache.shape[3]) or out.dtype != q.dtype):
+            raise errors.Error(f"run: out is {_arguments.words(out)}; it is {q.dtype} {[*q.shape[:2], v_cache.shape[3]]}")
+        if self._tensors[2] is not None and front.checks_now(q):
+            _entries.check_table("run", "table", self._tensors[2], self._tensors[1], self._page_size, k_cache.shape[0])
 
     def _compute(self, q, k_cache, v_cache, left, lse, fallback, options):
         """Over copies of the keys where that is one launch, else over pages where kernels do it, else as the fallback may."""
@@ -109,7 +116,7 @@ class Plan:
             raise errors.Unsupported(f"serving: {why}; with invariant=True nothing else computes it")
         if over_copies:
             return self._over_copies(q, k_cache, v_cache, left, lse, fallback, options)
-        if self._cuts_windows(left):
+        if self._cuts(left, options["alibi_slopes"]):
             raise errors.Unsupported(f"run: {why}")
         groups = self._way(_groups.Groups)
         o, sums = _flash.kvcache("serving", self._grouped(groups, q), k_cache, v_cache, None, None, groups.used, table=groups.table, causal=self._is_causal,
@@ -118,9 +125,10 @@ class Plan:
 
     def _over_pages(self, q, k_cache, v_cache, left, lse, options):
         """((O, LSE), None), or (None, why not)."""
-        if self._cuts_windows(left):
-            return None, (f"window_left is {left}, without a causal mask, and sequences have up to {self._most_rows} rows; plans that are causal take "
-                          f"windows, and others with up to {_groups.MOST_ROWS} rows, or with most_keys")
+        if self._cuts(left, options["alibi_slopes"]):
+            said = f"window_left is {left}" if left >= 0 else "alibi_slopes are given"
+            return None, (f"{said}, without a causal mask, and sequences have up to {self._most_rows} rows; plans that are causal take "
+                          f"it, and others with up to {_groups.MOST_ROWS} rows, or with most_keys")
         groups = self._way(_groups.Groups)
         rows, place = self._grouped(groups, q), _lengths.Cache(groups.table, *k_cache.shape[:2])
         why = _paged.why_not(rows, k_cache, v_cache, place, invariant=self._is_invariant, **options)
@@ -130,9 +138,9 @@ class Plan:
                                 lse=lse, by_batch=False, invariant=self._is_invariant)
         return self._apart(groups, o, sums), None
 
-    def _cuts_windows(self, left):
-        """Whether groups of rows would have their windows at the wrong keys: all see the last one, and only the last stands there."""
-        return left >= 0 and not self._is_causal and self._most_rows > _groups.MOST_ROWS
+    def _cuts(self, left, slopes):
+        """Whether groups of rows would be at the wrong places: all see the last key, and only the last stands there."""
+        return (left >= 0 or slopes is not None) and not self._is_causal and self._most_rows > _groups.MOST_ROWS
 
     def _grouped(self, groups, q):
         return q.unflatten(0, (-1, groups.rows)) if groups.token is None else q[groups.token]
@@ -175,16 +183,16 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
     table = _lengths.integers("plan", "table", table, (batch, None), like)
     for name, value, least in (("page_size", page_size, 1), ("tokens", tokens, 0), ("most_rows", most_rows, 0)):
         _whole("plan", name, value, least)
-    if front.checks_now(lengths):
-        check(query_starts, lengths, table, page_size=page_size, tokens=tokens)
     if query_starts is None:
         if tokens % batch or tokens // batch > _groups.MOST_ROWS:
             raise errors.Error(f"plan: tokens is {tokens} of {batch} sequences without query_starts; each has as many rows, up to {_groups.MOST_ROWS}")
     else:
         query_starts = _lengths.integers("plan", "query_starts", query_starts, (batch + 1,), like)
+    if front.checks_now(lengths):
+        check(query_starts, lengths, table, page_size=page_size, tokens=tokens)
     if most_keys is not None and _whole("plan", "most_keys", most_keys, 0) > _MOST_KEYS:
         raise errors.Error(f"plan: most_keys is {most_keys}; up to {_MOST_KEYS} keys are copied together")
-    if query_starts is None or most_rows <= _groups.MOST_ROWS or invariant:
+    if query_starts is None or most_rows <= _groups.MOST_ROWS or invariant or not table.shape[1]:
         most_keys = None
     return Plan(query_starts, lengths, table, tokens=tokens, most_rows=most_rows, page_size=page_size, most_keys=most_keys, causal=bool(causal),
                 invariant=bool(invariant))
@@ -202,6 +210,10 @@ def append(k, v, k_cache, v_cache, slots):
     """Puts new keys and values [tokens, kv_heads, head_dim] into the caches. slots: int32 or int64 [tokens or fewer]: page * page_size + the
     place in the page; a slot below 0 or beyond the cache takes nothing. Of two equal slots it is not said which key is kept."""
     slots = _lengths.integers("append", "slots", slots, (None,), k_cache)
+    for name, new, cache in (("k", k, k_cache), ("v", v, v_cache)):
+        if new.dim() != 3 or cache.dim() != 4 or new.shape[1:] != cache.shape[2:] or cache.shape[:2] != k_cache.shape[:2] or len(new) < len(slots):
+            raise errors.Error(f"append: {name} is {list(new.shape)}, its cache {list(cache.shape)}, of {len(slots)} slots; they are [tokens, kv_heads, head_dim], one for "
+                               "each slot or more, and [pages, page_size, kv_heads, head_dim], as many pages of keys as of values")
     pages, page_size = k_cache.shape[:2]
     if front.checks_now(slots):
         _entries.check_slots("append", "slots", slots, pages * page_size)

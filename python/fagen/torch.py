@@ -194,7 +194,7 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     if invariant:
         from . import _invariant
         result = _invariant.attend("attention", q, k, v, scale=scale, causal=_arguments.flag_of("attention", "causal", causal), bshd=_is_bshd(layout),
-                                   lse=return_lse, out=out, kernels=kernels, form=form or (params or None))
+                                   lse=return_lse, out=out, kernels=kernels, form=form or form_args or params or None)
     elif form is None and form_args is None and _is_bytes(q) and params.keys() <= set(_fp8.DESCALES):
         result = _attend_bytes("attention", q, k, v, params, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
     elif form is None and not params and form_args is None:

@@ -140,6 +140,8 @@ def test_graphs_see_later_plans(monkeypatch):
         wrapper.plan(*given[1], 4, 2, 64, 8)
         o = wrapper.run(other.q, other[1:3])
     assert wrapper._plan is held
+    for buffer, table in zip(buffers, given[1]):  # what a captured append reads
+        assert torch.equal(buffer[:len(table)].long(), table.long())
     assert_right(o, (expected(other)[0], None))
     prefill = fi.BatchPrefillWithPagedKVCacheWrapper(WORKSPACE, "NHD", True, *[torch.empty(20, dtype=torch.int32)] * 4)
     for rows, lengths in (([3, 20], [40, 30]), ([22, 1], [22, 50])):

@@ -63,8 +63,9 @@ def test_windows(rows, lengths):
     batch = drawn(rows, lengths)
     got = planned(batch, rows).run(batch.q, batch.k_cache, batch.v_cache, window_left=20, return_lse=True)
     assert_right(got, expected(batch, window_left=20))
-    with pytest.raises(fagen.Unsupported, match="window_left is 20, without a causal mask, and sequences have up to 30 rows"):
-        planned(batch, [30], causal=False).run(batch.q, batch.k_cache, batch.v_cache, window_left=20)
+    for options, words in (({"window_left": 20}, "window_left is 20"), ({"alibi_slopes": torch.ones(batch.q.shape[1])}, "alibi_slopes are given")):
+        with pytest.raises(fagen.Unsupported, match=f"{words}, without a causal mask, and sequences have up to 30 rows"):
+            planned(batch, [30], causal=False).run(batch.q, batch.k_cache, batch.v_cache, fallback="torch", **options)
 
 
 def test_rows_that_no_sequence_has():
@@ -125,6 +126,10 @@ def test_new_keys():
     assert torch.equal(k_cache.flatten(0, 1), wanted) and torch.equal(v_cache[1, 1], v[0])
     serving.append(k[:2], v[:2], k_cache, v_cache, torch.tensor([-1, 40]))
     assert torch.equal(k_cache.flatten(0, 1), wanted)
+    for given, words in (((k[:4], v, k_cache, v_cache), "append: k is .4, 2, 64., its cache .4, 8, 2, 64., of 5 slots"),
+                         ((k[:, :1], v, k_cache, v_cache), "append: k is .6, 1, 64."), ((k, v, k_cache, v_cache[:2]), "append: v is .6, 2, 64., its cache .2, 8")):
+        with pytest.raises(fagen.Error, match=words):
+            serving.append(*given, slots)
 
 
 def test_results_over_parts_are_merged():
@@ -234,6 +239,20 @@ def test_mistakes_of_a_run():
                         (batch.q, batch.k_cache[:, :4], "k_cache has pages of 4 keys; the plan is of 8")):
         with pytest.raises(fagen.Error, match=words):
             plan.run(q, k, batch.v_cache)
+    for options, words in (({"out": batch.q.float()}, "out is .*; it is torch.float16"), ({"out": batch.q[:5]}, "out is"), ({"window_left": None}, "window_left is None")):
+        with pytest.raises(fagen.Error, match=words):
+            plan.run(batch.q, batch.k_cache, batch.v_cache, **options)
+    with pytest.raises(fagen.Error, match="v_cache has"):
+        plan.run(batch.q, batch.k_cache, batch.v_cache[:2])
+
+
+def test_pages_are_looked_at_where_that_is_asked_for(monkeypatch):
+    batch = drawn([1, 5], [40, 30])
+    plan = planned(batch, [5])
+    monkeypatch.setattr(fagen.torch, "_checks", True)
+    plan.run(batch.q, batch.k_cache, batch.v_cache)
+    with pytest.raises(fagen.Error, match=r"run: table\[\d, \d\] is .*; there are 2 pages"):
+        plan.run(batch.q, batch.k_cache[:2], batch.v_cache[:2])
 
 
 @pytest.mark.parametrize("rows, keys, causal, layout", [(1, 700, True, "bshd"), (40, 600, True, "bhsd"), (17, 90, False, "bshd")])

@@ -78,13 +78,16 @@ class FagenMetadataBuilder(AttentionMetadataBuilder):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         self._page_size = kv_cache_spec.block_size
         self._is_invariant = bool(envs.VLLM_BATCH_INVARIANT)
+        drafts = getattr(getattr(vllm_config, "speculative_config", None), "num_speculative_tokens", None) or 0
+        if drafts >= MOST_ROWS:
+            raise fagen.Unsupported(f"FagenMetadataBuilder: num_speculative_tokens is {drafts}; graphs take up to {MOST_ROWS - 1} drafts; choose another attention backend")
 
     def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
         common = common_attn_metadata
         count, tokens = common.num_reqs, common.num_actual_tokens
         starts = common.query_start_loc_cpu[:count + 1].tolist()
         rows = max(1, common.max_query_len)
-        if rows <= MOST_ROWS and tokens == count * rows and all(at == min(i * rows, starts[-1]) for i, at in enumerate(starts)):
+        if rows <= MOST_ROWS and tokens == count * rows and starts[-1] % rows == 0 and all(at == min(i * rows, starts[-1]) for i, at in enumerate(starts)):
             return FagenMetadata(tokens, tokens, self._plan(common, 0, count, None, tokens, rows, None), None, None)
         if self._is_invariant:
             return FagenMetadata(tokens, tokens, self._plan(common, 0, count, common.query_start_loc, tokens, rows, None), None, None)
@@ -116,6 +119,9 @@ class FagenImpl(AttentionImpl):
         for name, value in (("alibi_slopes", alibi_slopes), ("logits_soft_cap", logits_soft_cap)):
             if value:
                 raise fagen.Unsupported(f"FagenImpl: {name} is {value}: kernels of pages have none; choose another attention backend")
+        if kv_sharing_target_layer_name is not None:
+            raise fagen.Unsupported(f"FagenImpl: kv_sharing_target_layer_name is {kv_sharing_target_layer_name!r}: whole prompts are computed from a layer's own "
+                                    "keys; choose another attention backend")
         if attn_type != AttentionType.DECODER:
             raise fagen.Unsupported(f"FagenImpl: attn_type is {attn_type!r}; kernels of pages are for {AttentionType.DECODER!r}")
         if kv_cache_dtype not in FagenBackend.supported_kv_cache_dtypes:
