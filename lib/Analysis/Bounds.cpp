@@ -106,6 +106,7 @@ private:
     const WarpGrid grid = warpGridOf(kernel, *role);
     const bool isShared = dst.space == Space::Shared;
     const auto declare = [&](RunValue place, const Expr &first, int64_t count) {
+      checkValue(first + constant(count), nameOfOp() + ": its last " + ir::nameOf(place).str());
       known.declare(ir::nameOf(place), known.isNotNegative(first));
       known.assumeAtMost(first, variable(ir::nameOf(place)));
       known.assume(lessThan(variable(ir::nameOf(place)), first + constant(count)));

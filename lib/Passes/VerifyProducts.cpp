@@ -154,7 +154,8 @@ private:
   }
 
   void around(const Op &loop, State &state) {
-    state.read.clear();
+    const auto ofOuterStep = std::exchange(taken, decltype(taken)());
+    const auto readBefore = std::exchange(state.read, decltype(state.read)());
     State begin = state, end;
     for (bool grows = true; grows;) {
       taken.clear();
@@ -168,9 +169,11 @@ private:
     if (!end.underWay().empty())
       for (const auto &[issue, reader] : taken)
         failRead(*issue, *reader);
-    taken.clear();
+    taken = ofOuterStep;
     enter(state, end);
     join(state, end);
+    if (!state.underWay().empty())
+      state.read.insert(readBefore.begin(), readBefore.end());
   }
 
   void enter(const State &begin, const State &end) {

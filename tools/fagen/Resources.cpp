@@ -28,7 +28,7 @@ static std::optional<VariantFigures> figuresOf(const VariantPlan &plan, StringRe
     worst.registers = std::max(worst.registers, its->registers);
     worst.spillBytes += its->spillBytes;
     worst.sharedBytes = std::max(worst.sharedBytes, shared);
-    if (worst.threads == 0 || occupancy.ctasPerSm * launch.threads < worst.occupancy.ctasPerSm * worst.threads) {
+    if (worst.threads == 0 || occupancy.ctasPerSm < worst.occupancy.ctasPerSm) {
       worst.threads = launch.threads;
       worst.occupancy = occupancy;
     }

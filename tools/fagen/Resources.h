@@ -14,7 +14,7 @@ struct VariantFigures {
   unsigned registers = 0;   ///< a thread
   uint64_t spillBytes = 0;  ///< stored + loaded, of all launches together
   uint64_t sharedBytes = 0; ///< of a CTA, dynamic and static
-  unsigned threads = 0;     ///< of the launch that fills an SM least
+  unsigned threads = 0;     ///< of the launch of which an SM holds fewest CTAs
   Occupancy occupancy = {}; ///< of that one
 };
 

@@ -21,6 +21,6 @@ TextualProgram readProgram(llvm::StringRef path, Diagnostics &diags);
 
 /// The passes of the pipeline after the last one. Where the text does not say which that was: from the program's phase
 /// on, but for those that read a schedule.
-std::vector<std::string> passesLeft(const TextualProgram &text);
+std::vector<std::string> passesLeft(TextualProgram &text);
 
 } // namespace fagen

@@ -57,7 +57,9 @@ private:
     for (const Let &let : kernel.lets)
       check(let.value, "let " + let.name);
     for (const Role &role : kernel.roles)
-      forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) { check(loop.end(), "a loop of role " + role.name); });
+      walk(role.body, [&](const Op &op) {
+        forEachExpr(op, [&](const Expr &expr) { check(expr, opInfo(op.kind).name.str() + " of role " + role.name); });
+      });
   }
 
   void checkIndexed() {
