@@ -73,7 +73,7 @@ def test_bits_are_the_same_in_any_batch(emulated, driver):
 @pytest.fixture
 def emulated():
     from fagen import _torch_programs
-    from paged_batches import emulate
+    from emulated_programs import emulate
     from torch_emulated import LIBRARY
     if not os.path.exists(LIBRARY):
         pytest.skip("this build has no emulator")

@@ -1,13 +1,9 @@
 # fagen: batches of sequences whose keys are in pages, for tests: drawn ones, and what attention of them is in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
-import os
 from typing import NamedTuple
 
 import torch
-
-import fagen
 
 MOST = 2 ** 31 - 1
 
@@ -80,13 +76,3 @@ def assert_right(got, wanted):
     torch.testing.assert_close(o.double(), o_wanted, atol=bound, rtol=bound)
     if lse is not None:
         torch.testing.assert_close(lse.double(), lse_wanted, atol=1e-4, rtol=1e-5)
-
-
-def emulate(library, gpu):
-    """For set_emulator: programs of kernel sets on the emulator, as a GPU of this compute capability."""
-    def run(kernels, call):
-        emulated, error = ctypes.CDLL(library), ctypes.create_string_buffer(2048)
-        for directory in kernels._directories:
-            if emulated.fagen_torch_emulate_program(os.fsencode(directory), gpu, ctypes.byref(call), error, 2048):
-                raise fagen.Error(error.value.decode())
-    return run

@@ -9,7 +9,8 @@ import torch
 import fagen
 import fagen.flashinfer as fi
 from fagen import _torch_programs
-from paged_batches import assert_right, drawn, emulate, expected, of_one
+from emulated_programs import emulate
+from paged_batches import assert_right, drawn, expected, of_one
 from torch_emulated import LIBRARY, use_emulator
 
 if not os.path.exists(LIBRARY):

@@ -1,8 +1,6 @@
 # fagen: attention of q, k and v of float8, and what makes such tensors, on the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
-import os
 
 import pytest
 import torch
@@ -10,24 +8,17 @@ import torch
 import fagen
 import fagen.flash_attn_interface as fa3
 from fagen import _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY, use_emulator
 
 pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
 E4M3 = torch.float8_e4m3fn
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator():
     fagen.stats(reset=True)
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     yield
     _torch_programs.set_emulator(None)
 

@@ -1,14 +1,11 @@
 # fagen: gradients of attention by the package's programs, on the emulator, against autograd in float64.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
-import functools
-import os
-
 import pytest
 import torch
 
 import fagen
 from fagen import _by_torch, _forms, _forms_by_torch, _gradients, _kernels, _lib, _sdpa, _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY, emulating, reference, use_emulator
 
 if not use_emulator():
@@ -18,17 +15,9 @@ KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 FORWARD = {"f16": "fp16", "bf16": "bf16"}
 
 
-def _emulate(kernels, call, capability=90):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), capability, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator():
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     yield
     _torch_programs.set_emulator(None)
 
@@ -268,7 +257,7 @@ def by_programs(q, k, v, grad, scale, scores, **options):
 def test_gpus_without_wgmma(calls, monkeypatch, capability, kind, head_dim, heads, kv_heads, rows, keys, window, cap):
     """Their programs are made of another text."""
     monkeypatch.setattr(_gradients, "_text_when_emulated", "_sync")
-    _torch_programs.set_emulator(functools.partial(_emulate, capability=capability))
+    _torch_programs.set_emulator(emulate(LIBRARY, capability))
     q, k, v, grad = drawn(kind, heads, kv_heads, rows, keys, head_dim)
     found = by_programs(q, k, v, grad, head_dim ** -0.5, _forms.Scores(*window, cap))
     assert [name.split("_d")[0] for name, *_ in calls] == [f"backward_sync_{kind}"]

@@ -15,6 +15,7 @@ import numpy
 import fagen
 import fagen.jax as ours
 from fagen import _jax_gradients, _jax_programs, _lib
+from emulated_programs import emulate
 
 LIBRARY = os.path.join(_lib.PACKAGE, "..", "libfagen_torch_emulated.so")
 pytestmark = pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build")
@@ -30,12 +31,12 @@ def launches(monkeypatch):
     monkeypatch.setattr(ours, "fallback", "error")
     names = []
 
-    def emulate(kernels, call):
+    run = emulate(LIBRARY, 90)
+
+    def noted(kernels, call):
         names.append(call.program.decode())
-        for directory in kernels._directories:
-            if library.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-                raise fagen.Error(error.value.decode())
-    _jax_programs.set_emulator(emulate)
+        run(kernels, call)
+    _jax_programs.set_emulator(noted)
     yield names
     _jax_programs.set_emulator(None)
 

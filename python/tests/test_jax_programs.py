@@ -1,6 +1,5 @@
 # fagen: programs of kernel sets on JAX arrays of the CPU, by the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import os
 
 import pytest
@@ -14,22 +13,16 @@ import numpy
 
 import fagen
 from fagen import _jax_programs, _lib
+from emulated_programs import emulate
 
 LIBRARY = os.path.join(_lib.PACKAGE, "..", "libfagen_torch_emulated.so")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "test", "Inputs", "programs")
 pytestmark = pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build")
 
 
-def _emulate(kernels, call):
-    emulated, error = ctypes.CDLL(LIBRARY), ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(scope="module", autouse=True)
 def emulator():
-    _jax_programs.set_emulator(_emulate)
+    _jax_programs.set_emulator(emulate(LIBRARY, 90))
     yield
     _jax_programs.set_emulator(None)
 

@@ -1,6 +1,5 @@
 # fagen: decoding with latent keys in pages, by programs of the package, against float64; by the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
 import os
 
@@ -9,6 +8,7 @@ import torch
 
 import fagen
 from fagen import _mla, _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY
 
 if not os.path.exists(LIBRARY):
@@ -17,17 +17,9 @@ if not os.path.exists(LIBRARY):
 MOST = 2 ** 31 - 1
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator():
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     fagen.stats(reset=True)
     yield
     _torch_programs.set_emulator(None)

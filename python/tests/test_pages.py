@@ -1,6 +1,5 @@
 # fagen: caches in pages, read where they lie by programs of the package, against float64; by the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
 import os
 
@@ -11,6 +10,7 @@ import fagen
 import fagen.flash_attn as fa2
 import fagen.flash_attn_interface as fa3
 from fagen import _paged, _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY
 
 if not os.path.exists(LIBRARY):
@@ -19,17 +19,9 @@ if not os.path.exists(LIBRARY):
 MOST = 2 ** 31 - 1
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 80, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator(monkeypatch):
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 80))
     for module in (fa2, fa3):
         monkeypatch.setattr(module, "fallback", "error")  # nothing else may compute
     fagen.stats(reset=True)

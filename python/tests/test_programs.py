@@ -1,6 +1,5 @@
 # fagen: programs of kernel sets on PyTorch tensors, by the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
 import os
 
@@ -9,6 +8,7 @@ import torch
 
 import fagen
 from fagen import _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "test", "Inputs", "programs")
@@ -17,17 +17,9 @@ if not os.path.exists(LIBRARY):
     pytest.skip("this build has no emulator", allow_module_level=True)
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(scope="module", autouse=True)
 def emulator():
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     yield
     _torch_programs.set_emulator(None)
 
@@ -112,7 +104,7 @@ def test_compiled_graphs_have_them_whole(gelu):
     (lambda a, b: dict(a=a, b="x"), "gemm_gelu: b is a str; a program takes tensors and numbers"),
     (lambda a, b: dict(), "gemm_gelu: no tensor is given"),
 ])
-@pytest.mark.parametrize("emulator", [None, _emulate])
+@pytest.mark.parametrize("emulator", [None, emulate(LIBRARY, 90)])
 def test_mistakes(gelu, change, message, emulator):
     """The same where nothing computes: that there is no GPU is said last."""
     _torch_programs.set_emulator(emulator)
@@ -120,7 +112,7 @@ def test_mistakes(gelu, change, message, emulator):
         with pytest.raises(fagen.Error) as raised:
             gelu(**change(*matrices()))
     finally:
-        _torch_programs.set_emulator(_emulate)
+        _torch_programs.set_emulator(emulate(LIBRARY, 90))
     assert message in str(raised.value)
 
 
@@ -178,7 +170,7 @@ def test_without_a_gpu_or_emulator(gelu):
         with pytest.raises(fagen.Error, match="tensors are on cpu; programs run on GPUs"):
             gelu(a=a, b=b)
     finally:
-        _torch_programs.set_emulator(_emulate)
+        _torch_programs.set_emulator(emulate(LIBRARY, 90))
 
 
 def attend(q, k, v, lengths_q, lengths_k, scale):

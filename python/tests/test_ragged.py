@@ -1,6 +1,5 @@
 # fagen: packed sequences by the ready programs of ragged batches, on the emulator.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import math
 import os
 
@@ -11,23 +10,16 @@ import fagen
 from fagen import _ragged, _torch_programs
 from fagen import flash_attn as fa2
 from fagen import flash_attn_interface as fa3
+from emulated_programs import emulate
 from torch_emulated import LIBRARY
 
 if not os.path.exists(LIBRARY):
     pytest.skip("this build has no emulator", allow_module_level=True)
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator():
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     fagen.stats(reset=True)
     yield
     _torch_programs.set_emulator(None)

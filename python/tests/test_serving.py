@@ -8,7 +8,8 @@ import torch
 import fagen
 import fagen.torch
 from fagen import _paged, _torch_programs, serving
-from paged_batches import MOST, assert_right, drawn, emulate, expected, of_one
+from emulated_programs import emulate
+from paged_batches import MOST, assert_right, drawn, expected, of_one
 from torch_emulated import LIBRARY
 
 if not os.path.exists(LIBRARY):

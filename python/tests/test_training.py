@@ -1,14 +1,13 @@
 # fagen: a small model that is trained with fagen's attention, on the emulator: next to SDPA's, twice, checkpointed, in graphs.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import ctypes
 import os
 import sys
 
 import pytest
 import torch
 
-import fagen
 from fagen import _lib, _torch_programs
+from emulated_programs import emulate
 from torch_emulated import LIBRARY, emulating, use_emulator
 
 MEASURE = os.path.join(os.path.dirname(__file__), "..", "..", "measure")
@@ -21,17 +20,9 @@ SIZES = train.Sizes(width=128, layers=1, heads=2, kv_heads=1, hidden=64, words=3
 TOKENS = train.text(steps=3, batch=1, rows=24, words=SIZES.words)
 
 
-def _emulate(kernels, call):
-    emulated = ctypes.CDLL(LIBRARY)
-    error = ctypes.create_string_buffer(2048)
-    for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
-            raise fagen.Error(error.value.decode())
-
-
 @pytest.fixture(autouse=True)
 def emulator():
-    _torch_programs.set_emulator(_emulate)
+    _torch_programs.set_emulator(emulate(LIBRARY, 90))
     with emulating(_lib.path("kernels", "l4_bf16")):
         yield
     _torch_programs.set_emulator(None)
