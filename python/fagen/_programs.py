@@ -5,7 +5,7 @@ import ctypes
 import functools
 import json
 import os
-from ctypes import byref, c_int64, c_uint32, c_void_p
+from ctypes import byref, c_void_p
 
 from . import _lib, errors
 from ._structs import Call, Choice, NamedNumber, NamedTensor
