@@ -94,6 +94,8 @@ void verifyViews(VerifierState &state);
 void verifyRegisters(VerifierState &state);
 /// Checks that no division is by what may be less than 1.
 void verifyDivisions(VerifierState &state);
+/// Checks that no value of a thread's own columns leaves a role as that of a row.
+void verifyRowValues(VerifierState &state);
 /// Checks names that the text of a kernel with parameters of its own uses, and those who call it.
 void verifyNames(VerifierState &state);
 /// Checks that all kernels of a program, which take one argument, mean the same by each member of it.

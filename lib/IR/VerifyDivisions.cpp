@@ -9,7 +9,8 @@ using namespace fagen;
 using namespace fagen::ir;
 
 static bool isDivision(const Expr &expr) {
-  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv || expr.kind() == ExprKind::FloorMod;
+  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv || expr.kind() == ExprKind::Mod ||
+         expr.kind() == ExprKind::FloorMod;
 }
 
 static void verifyDivision(const Expr &expr, const Location &location, VerifierState &state) {
