@@ -406,6 +406,14 @@ void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
        ofRole.firstWarp);
 }
 
+void ProgramOpEmitter::emitTranspose(TransposeOp<const Op> transpose) {
+  const Matrix to(transpose.dst()), from(transpose.src());
+  line(out, "transpose_{}<{}, {}, {}>({}, {}, {}, {}, {}, ptx::warp_index() - {});",
+       to.tensor().isPaired ? "paired" : "bytes", constantOf(kernel, to.rows()).value(), transpose.tile(), ofRole.warps,
+       rowsOf(to), rowsOf(from), expression(transpose.column()), expression(to.columns()), expression(from.rows()),
+       ofRole.firstWarp);
+}
+
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
   const Matrix matrix(store.dst());
@@ -641,6 +649,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitMerge(op), true;
   case OpKind::MergeParts:
     return emitMergeParts(MergePartsOp(op)), true;
+  case OpKind::Transpose:
+    return emitTranspose(TransposeOp(op)), true;
   case OpKind::PlanRows:
     return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:
