@@ -406,6 +406,12 @@ void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
        ofRole.firstWarp);
 }
 
+void ProgramOpEmitter::emitStoreNumber(StoreNumberOp<const Op> store) {
+  const Matrix matrix = matrixOf(*store);
+  const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(*store), constant(0));
+  line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(store.number()));
+}
+
 void ProgramOpEmitter::emitTranspose(TransposeOp<const Op> transpose) {
   const Matrix to(transpose.dst()), from(transpose.src());
   line(out, "transpose_{}<{}, {}, {}>({}, {}, {}, {}, {}, ptx::warp_index() - {});",
@@ -637,12 +643,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
-  case OpKind::StoreNumber: {
-    const Matrix matrix = matrixOf(op);
-    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
-    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
-    return true;
-  }
+  case OpKind::StoreNumber:
+    return emitStoreNumber(StoreNumberOp(op)), true;
   case OpKind::StorePartial:
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
