@@ -414,6 +414,7 @@ void OpEmitter::emit(const Op &op) {
     return emitBulkStore(op);
   case OpKind::StoreNumber: // of programs
   case OpKind::MergeParts:
+  case OpKind::Transpose:
   case OpKind::Combine: // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:

@@ -406,6 +406,20 @@ void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
        ofRole.firstWarp);
 }
 
+void ProgramOpEmitter::emitStoreNumber(StoreNumberOp<const Op> store) {
+  const Matrix matrix = matrixOf(*store);
+  const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(*store), constant(0));
+  line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(store.number()));
+}
+
+void ProgramOpEmitter::emitTranspose(TransposeOp<const Op> transpose) {
+  const Matrix to(transpose.dst()), from(transpose.src());
+  line(out, "transpose_{}<{}, {}, {}>({}, {}, {}, {}, {}, ptx::warp_index() - {});",
+       to.tensor().isPaired ? "paired" : "bytes", constantOf(kernel, to.rows()).value(), transpose.tile(), ofRole.warps,
+       rowsOf(to), rowsOf(from), expression(transpose.column()), expression(to.columns()), expression(from.rows()),
+       ofRole.firstWarp);
+}
+
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
   const Matrix matrix(store.dst());
@@ -629,18 +643,16 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
-  case OpKind::StoreNumber: {
-    const Matrix matrix = matrixOf(op);
-    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
-    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
-    return true;
-  }
+  case OpKind::StoreNumber:
+    return emitStoreNumber(StoreNumberOp(op)), true;
   case OpKind::StorePartial:
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
   case OpKind::MergeParts:
     return emitMergeParts(MergePartsOp(op)), true;
+  case OpKind::Transpose:
+    return emitTranspose(TransposeOp(op)), true;
   case OpKind::PlanRows:
     return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:

@@ -31,6 +31,7 @@ using llvm::json::Value;
 
 /// Bytes of the widest access to a part's row (ops/combine.h).
 static constexpr unsigned kVectorOfParts = 16;
+static constexpr unsigned kVectorOfTransposed = 16;
 
 static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
@@ -145,7 +146,8 @@ private:
                                    (op.kind == OpKind::Store && storesVectors(op));
           for (const Operand *const global : globalOperandsOf(op))
             if (tensorOf(*global->buffer).param == tensor.param)
-              most = std::max(most, isByVectors                        ? vector
+              most = std::max(most, op.kind == OpKind::Transpose       ? int64_t(kVectorOfTransposed)
+                                    : isByVectors                      ? vector
                                     : Matrix(*global).isVector()       ? element
                                     : partDimensionOf(*global->buffer) ? int64_t(kVectorOfParts)
                                                                        : std::min(vector, 2 * element));
