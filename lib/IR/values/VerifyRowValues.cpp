@@ -6,7 +6,7 @@
 // until a reduction of another reach takes the threads' values together. Elements of tiles are not followed: where all
 // columns are alike, as those of a product with ones, what a thread has of them tells the row.
 
-#include "VerifierState.h"
+#include "../VerifierState.h"
 
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"

@@ -1,7 +1,7 @@
 // fagen: the IR verifier: divisors, which the device divides by where they are 1 or more (fagen/device/tile/integer.h).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "VerifierState.h"
+#include "../VerifierState.h"
 
 #include "fagen/IR/ValueRange.h"
 
