@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Verifier.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -38,9 +39,7 @@ public:
   }
 
   /// Whether the kernel has it, an integer.
-  bool isOfRun(const RunValueInfo &info) const {
-    return isIntegerOfRun(info) && (isOfEveryKernel(info) || !kernel.hasOwnParams());
-  }
+  bool isOfRun(const RunValueInfo &info) const { return isIntegerOfRun(info) && hasRunValue(kernel, info); }
   /// Whether it is an integer among attention's parameters, of a kernel that has these.
   bool isOfLaunch(llvm::StringRef name) const {
     const RunValueInfo *const info = findRunValue(name);
