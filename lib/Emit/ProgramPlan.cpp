@@ -227,6 +227,11 @@ private:
       if (param.isReal)
         return fields.push_back(Object{{"kind", "f32"}, {"value", param.name}});
       return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
+    case ProgramParam::Reciprocal: { // fagen/device/reciprocal.h
+      const Expr divisor = param.mayBeZero ? max(param.divisor, constant(1)) : param.divisor;
+      const Expr value = floorDiv(constant(int64_t(1) << 62), divisor) + constant(1);
+      return fields.push_back(Object{{"kind", "i64"}, {"value", postfix(*program.kernels.front(), value)}});
+    }
     }
   }
 
