@@ -1,5 +1,6 @@
 # fagen: kernel sets of one kernel whose text is made wrong, what fagen-run check says of them, and a file of results.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import hashlib
 import json
 import os
 import re
@@ -57,6 +58,43 @@ def check(fagen_run, folder, variant, arguments, seconds):
 def default_check(fagen_run, folder, variant, seconds):
     """Of the suite that fagen-run check takes without a GPU."""
     return check(fagen_run, folder, variant, ["--suite", "smoke"], seconds)
+
+
+def own_problems(fagen_run, folder, variant, seconds):
+    """Problems of that suite whose results are the same bits where they are asked alone, cheap ones first."""
+    def cases_of(*arguments):
+        path = os.path.join(folder, "cases.json")
+        subprocess.run([fagen_run, "check", folder, "--device", "cpu", "--variant", variant, "--output", path, *arguments],
+                       capture_output=True, timeout=seconds, check=False)
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)["check"]["cases"]
+    of_suite = cases_of("--suite", "smoke")
+    alone = cases_of("--runs", "1", *(word for case in of_suite for word in ("--case", case["case"]))) if of_suite else []
+    same = [case for case, other in zip(of_suite, alone) if (case["case"], case["digest"]) == (other["case"], other["digest"])]
+    return [case["case"] for case in sorted(same, key=lambda case: case["seconds"])]
+
+
+def machine_code(fagen_run, folder, row):
+    """What the emulator's compiler makes of a set of one kernel with -O2, where that is one that takes it; None where nothing is kept.
+    Two kernels with the same are the same."""
+    compiler, cache = os.path.join(folder, "compiler"), os.path.join(folder, "optimised")
+    with open(compiler, "w", encoding="utf-8") as file:
+        file.write(f"""#!/bin/bash
+for word; do [ "$word" = -Og ] && word=-O2; words+=("$word"); done
+exec {os.environ.get("FAGEN_CXX", "c++")} "${{words[@]}}"
+""")
+    os.chmod(compiler, 0o700)
+    case = ",".join(map(str, (1, 1, 1, 1, 1, row["head_dim_qk"], row["head_dim_v"])))
+    subprocess.run([fagen_run, "check", folder, "--device", "cpu", "--variant", row["variant"], "--runs", "1", "--case", case],
+                   capture_output=True, timeout=300, check=False, env=dict(os.environ, FAGEN_CXX=compiler, FAGEN_CACHE_DIR=cache))
+    kept = [os.path.join(at, name) for at, _, names in os.walk(cache) for name in names if name.endswith(".bin")]
+    if len(kept) != 1:
+        return None
+    with open(kept[0], "rb") as file:
+        data = file.read()
+    return hashlib.sha256(data[data.index(b"\x7fELF"):]).hexdigest()
 
 
 class Results:

@@ -14,6 +14,14 @@ def check_offsets(function, name, offsets, total):
             raise errors.Error(f"{function}: {name}[{i}] is {value}; there are {total} rows, and offsets are 0 to {total}")
 
 
+def check_rows(function, name, offsets, most):
+    """Offsets [sequences + 1] of packed sequences: none has more than `most` rows."""
+    values = offsets.tolist()
+    for i, (begin, end) in enumerate(zip(values, values[1:])):
+        if end - begin > most:
+            raise errors.Error(f"{function}: {name}[{i + 1}] - {name}[{i}] is {end - begin}; most_rows is {most}")
+
+
 def check_lengths(function, name, lengths, most, what):
     """Lengths [sequences], each from 0 to `most`, a number or one for each sequence; what: where so many have a place."""
     for i, value in enumerate(lengths.tolist()):

@@ -248,6 +248,8 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
     if why is None:
         return result[0][0], result[1][0] if lse else None
     why = f"cu_seqlens: {why}"
+    if fallback == "error":  # before offsets are read
+        _refuse(function, why, fallback)
     spans = list(zip(*_numbers(function, why, *queries.spans(), *keys.spans())))
     parts = [(q[None, a:b], k[None, c:d], v[None, c:d]) for a, b, c, d in spans]
     results = attend_each(function, why, parts, scale=scale, causal=causal, window=window, lse=lse, fallback=fallback, **options)

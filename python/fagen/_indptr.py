@@ -32,10 +32,16 @@ def longest(numbers):
     return max((b - a for a, b in zip(numbers, numbers[1:])), default=0)
 
 
+def offsets(function, name, value):
+    """The tensor itself; Error for what is none of offsets [sequences + 1]."""
+    if not isinstance(value, torch.Tensor) or value.dim() != 1 or value.shape[0] < 2 or value.dtype not in (torch.int32, torch.int64):
+        raise errors.ArgumentError(f"{function}: {name} is {_arguments.words(value)}; it is a tensor [sequences + 1] of a sequence or more, int32 or int64")
+    return value
+
+
 def check(function, indptr, indices, last_page_len, device):
     """The three on the device, of the shapes that go together."""
-    if not isinstance(indptr, torch.Tensor) or indptr.dim() != 1 or indptr.shape[0] < 2:
-        raise errors.Error(f"{function}: indptr is {_arguments.words(indptr)}; it is a tensor [sequences + 1] of a sequence or more")
+    offsets(function, "indptr", indptr)
     like = torch.empty(0, device=device)
     return (_lengths.integers(function, "indptr", indptr, (None,), like), _lengths.integers(function, "indices", indices, (None,), like),
             _lengths.integers(function, "last_page_len", last_page_len, (indptr.shape[0] - 1,), like))

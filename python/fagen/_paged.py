@@ -132,11 +132,6 @@ def tiles(starts, lengths, table, page_size, tokens):
     return _groups.Tiles(_narrow(table).clone(memory_format=torch.contiguous_format), rows, words)
 
 
-def takes_tiles(q, kv_heads, most_rows):
-    """Whether programs of packed rows are the faster ones: their warps have rows of their own, and one warp alone reads all keys otherwise."""
-    return min(most_rows, _MOST_QUERIES) * (q.shape[1] // max(kv_heads, 1)) >= _ROWS_OF_TILE
-
-
 def attend_rows(function, q, k_cache, v_cache, tiles_of, bounds, *, scale, lse, invariant=False):
     """O [tokens, heads, head_dim] and LSE [tokens, heads] of packed rows q, as tiles say. The rest as in attend()."""
     (tokens, heads, head_dim), (of_page, kv_heads) = q.shape, k_cache.shape[1:3]

@@ -8,8 +8,12 @@ it on the CPU, or use_cuda_graph=True, and nothing waits. Workspaces are taken a
 
 LSE is as FlashInfer's: of base 2, [tokens, heads], float32. Causal masks are bottom-right. What neither kernels nor the fallback compute, as
 custom masks, rotary embeddings, sinks and scales of float8, raises Unsupported; `fagen.flashinfer.fallback` is "warn", "torch" or "error".
+
+Graphs: the first plan() with use_cuda_graph=True says how many rows and columns of tables there are; later ones have as many or fewer. Tables have
+columns for max_sequence_kv keys where that is given, to plan() or as the wrapper's attribute, else for as many pages as the buffer of indices has.
 """
 import functools
+import inspect
 import math
 
 import torch
@@ -26,6 +30,11 @@ def _refuse(function, **given):
     for name, value in given.items():
         if value is not None and value is not False and not (isinstance(value, (int, float)) and value == 0) and value != "NONE":
             raise errors.Unsupported(f"{function}: {name} is {_arguments.words(value)}: neither fagen nor its fallback computes it")
+
+
+def _refuse_encoding(function, mode):
+    """Unsupported for rotary embeddings and ALiBi. What rope_scale and rope_theta are counts only with the former."""
+    _refuse(function, pos_encoding_mode=mode)
 
 
 def _check_layout(function, layout):
@@ -53,10 +62,29 @@ def _finish(function, o, lse, v_scale, out, lse_out, return_lse):
     return o, lse if lse_out is None else lse_out.copy_(lse)
 
 
+def _by_position(plan):
+    """Takes arguments that go by name by position, too, in their order: FlashInfer does, and calls it deprecated."""
+    kinds = inspect.signature(plan).parameters.values()
+    first = [p.name for p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD]
+    rest = [p.name for p in kinds if p.kind is p.KEYWORD_ONLY]
+
+    @functools.wraps(plan)
+    def call(*args, **named):
+        more = dict(zip(rest, args[len(first):]))
+        twice = [name for name in more if name in named]
+        if twice or len(args) > len(first) + len(rest):
+            raise errors.ArgumentError(f"{plan.__qualname__}: {twice[0]} is given by position and by name" if twice else
+                                       f"{plan.__qualname__}: {len(args) - 1} arguments are given; it takes {len(first) + len(rest) - 1}")
+        return plan(*args[:len(first)], **more, **named)
+
+    return call
+
+
 class _Wrapper:
     """What the wrappers have in common."""
 
     _buffers = ()  # what use_cuda_graph=True wants
+    max_sequence_kv = None  # keys of a sequence at most, for tables of graphs; to be set before plan()
 
     def __init__(self, float_workspace_buffer, kv_layout, use_cuda_graph, backend, jit, buffers):
         name = type(self).__name__
@@ -108,15 +136,43 @@ class _Wrapper:
         if tuple(q.shape[1:]) != (num_qo_heads, head_dim):
             raise errors.Error(f"{type(self).__name__}: q has {list(q.shape)}; the plan is of {num_qo_heads} heads of {head_dim} columns")
 
+    def _columns(self, indptr, indices, buffer, page_size, stated=None):
+        """Columns of a table: the most pages of a sequence. Of a graph what is stated, else what its buffer of indices could hold: the host
+        need not know more, and later plans have as many."""
+        name = type(self).__name__
+        if not self._is_graph:
+            return max(1, _indptr.longest(_indptr.on_host(name, "indptr", indptr)))
+        if indices.shape[0] > buffer.shape[0]:
+            raise errors.Error(f"{name}: indices has {indices.shape[0]} pages; the buffer that use_cuda_graph=True was given has {buffer.shape[0]}")
+        stated = self.max_sequence_kv if stated is None else stated
+        columns = max(1, buffer.shape[0] if stated is None else min(buffer.shape[0], -(-stated // page_size)))
+        if stated is not None and not indptr.is_cuda and _indptr.longest(indptr.tolist()) > columns:
+            raise errors.Error(f"{name}: a sequence has {_indptr.longest(indptr.tolist())} pages of {page_size} keys; max_sequence_kv is {stated}, which "
+                               f"{columns} pages hold")
+        return columns
+
+    def _rows(self, tokens):
+        """Rows of q: a graph has as many as its first plan, of which later ones may use fewer."""
+        if not self._is_graph or self._plan is None:
+            return tokens
+        if tokens > self._plan.tokens:
+            raise errors.Error(f"{type(self).__name__}: qo_indptr ends at {tokens}; the first plan with use_cuda_graph=True was of {self._plan.tokens} rows, and "
+                               "later ones have as many or fewer")
+        return self._plan.tokens
+
     def _run_pages(self, q, paged_kv_cache, q_scale, k_scale, v_scale, out, lse, return_lse, window_left):
         name, options = type(self).__name__, self._options
         plan = self._planned()
         self._sizes(q, *options["sizes"])
         scale = _product(name, options["sm_scale"], q_scale, k_scale)
         window = options["window_left"] if window_left is None else window_left
+        rows = len(q)
+        if self._is_graph and rows < plan.tokens:  # rows that no sequence has
+            q = torch.cat([q, q.new_zeros(plan.tokens - rows, *q.shape[1:])])
         o = plan.run(q, *_indptr.caches(name, paged_kv_cache, self._kv_layout), scale=scale, window_left=window, softcap=options["softcap"],
                      return_lse=return_lse, fallback=fallback)
-        return _finish(name, *(o if return_lse else (o, None)), v_scale, out, lse, return_lse)
+        o, sums = (one[:rows] for one in o) if return_lse else (o[:rows], None)
+        return _finish(name, o, sums, v_scale, out, lse, return_lse)
 
 
 def _options(sm_scale, head_dim, window_left, logits_soft_cap, num_qo_heads):
@@ -139,6 +195,7 @@ class BatchDecodeWithPagedKVCacheWrapper(_Wrapper):
         """As given: kernels use them always."""
         return self._uses_tensor_cores
 
+    @_by_position
     def plan(self, indptr, indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size, *, pos_encoding_mode="NONE", window_left=-1,
              logits_soft_cap=None, q_data_type=None, kv_data_type=None, o_data_type=None, data_type=None, sm_scale=None, rope_scale=None, rope_theta=None,
              non_blocking=True, block_tables=None, seq_lens=None, fixed_split_size=None, disable_split_kv=False, q_len_per_req=1):
@@ -146,11 +203,13 @@ class BatchDecodeWithPagedKVCacheWrapper(_Wrapper):
         [sequences, columns] and seq_lens [sequences] may be given in their place. fixed_split_size, of any size, and disable_split_kv ask for
         bits that do not depend on the batch (invariant=True of fagen.serving.plan)."""
         name = "BatchDecodeWithPagedKVCacheWrapper"
-        _refuse(name, pos_encoding_mode=pos_encoding_mode, rope_scale=rope_scale, rope_theta=rope_theta)
-        host = None if self._is_graph else indptr
+        _refuse_encoding(name, pos_encoding_mode)
+        given = indptr
         indptr, indices, last = _indptr.check(name, indptr, indices, last_page_len, self.device)
-        columns = indices.shape[0] if block_tables is not None else _columns(name, indices, self._buffers["paged_kv_indices_buffer"], host)
-        table = _indptr.table_of(indptr, indices, columns) if block_tables is None else block_tables.clone()  # graphs write into a plan's tensors
+        if block_tables is None:
+            table = _indptr.table_of(indptr, indices, self._columns(given, indices, self._buffers["paged_kv_indices_buffer"], page_size))
+        else:
+            table = block_tables.clone()  # graphs write into a plan's tensors
         lengths = _indptr.lengths_of(indptr, last, page_size) if seq_lens is None or block_tables is None else seq_lens.flatten().clone()
         plan = serving.plan(None, lengths, table, page_size=page_size, tokens=(indptr.shape[0] - 1) * q_len_per_req, most_rows=q_len_per_req,
                             invariant=fixed_split_size is not None or bool(disable_split_kv))
@@ -177,13 +236,11 @@ class CUDAGraphBatchDecodeWithPagedKVCacheWrapper(BatchDecodeWithPagedKVCacheWra
         super().__init__(workspace_buffer, kv_layout, True, use_tensor_cores, indptr_buffer, indices_buffer, last_page_len_buffer)
 
 
-def _columns(function, indices, buffer, host):
-    """Columns of a table: what a graph's buffer of indices could hold, else the most pages of a sequence."""
-    if host is None:
-        if indices.shape[0] > buffer.shape[0]:
-            raise errors.Error(f"{function}: indices has {indices.shape[0]} pages; the buffer that use_cuda_graph=True was given has {buffer.shape[0]}")
-        return max(1, buffer.shape[0])
-    return max(1, _indptr.longest(_indptr.on_host(function, "indptr", host)))
+def _most_keys(function, indptr, page_size):
+    """Keys of all sequences at most, by their pages; None, for over the pages, where these are more than are copied together."""
+    numbers = _indptr.on_host(function, "paged_kv_indptr", indptr)
+    keys = max(0, numbers[-1] - numbers[0]) * page_size
+    return keys if keys <= serving.MOST_KEYS else None
 
 
 class BatchPrefillWithPagedKVCacheWrapper(_Wrapper):
@@ -205,19 +262,20 @@ class BatchPrefillWithPagedKVCacheWrapper(_Wrapper):
         """qo_indptr [sequences + 1]: where the rows of each sequence begin; the other tables as in decoding. With use_cuda_graph=True
         qo_indptr is read, too, for how many rows there are, unless it is on the CPU."""
         name = "BatchPrefillWithPagedKVCacheWrapper"
-        _refuse(name, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask, pos_encoding_mode=pos_encoding_mode, rope_scale=rope_scale,
-                rope_theta=rope_theta, prefix_len_ptr=prefix_len_ptr, token_pos_in_items_ptr=token_pos_in_items_ptr, max_item_len_ptr=max_item_len_ptr)
+        _refuse_encoding(name, pos_encoding_mode)
+        _refuse(name, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask, prefix_len_ptr=prefix_len_ptr,
+                token_pos_in_items_ptr=token_pos_in_items_ptr, max_item_len_ptr=max_item_len_ptr)
         if head_dim_vo not in (None, head_dim_qk):
             raise errors.Unsupported(f"{name}: head_dim_vo is {head_dim_vo}, head_dim_qk {head_dim_qk}; kernels of pages take equal ones")
-        rows = _indptr.on_host(name, "qo_indptr", qo_indptr)
-        host = None if self._is_graph else paged_kv_indptr
+        rows = _indptr.on_host(name, "qo_indptr", _indptr.offsets(name, "qo_indptr", qo_indptr))
+        given, tokens = paged_kv_indptr, self._rows(rows[-1])
         indptr, indices, last = _indptr.check(name, paged_kv_indptr, paged_kv_indices, paged_kv_last_page_len, self.device)
-        columns = _columns(name, indices, self._buffers["paged_kv_indices_buf"], host)
-        table = _indptr.table_of(indptr, indices, columns) if block_tables is None else block_tables
-        most_rows = rows[-1] if self._is_graph else _indptr.longest(rows)
-        plan = serving.plan(qo_indptr.to(self.device), _indptr.lengths_of(indptr, last, page_size), table, page_size=page_size, tokens=rows[-1],
-                            most_rows=most_rows, most_keys=None if self._is_graph else indices.shape[0] * page_size, causal=causal,
-                            invariant=fixed_split_size is not None or bool(disable_split_kv))
+        table = block_tables
+        if block_tables is None:
+            table = _indptr.table_of(indptr, indices, self._columns(given, indices, self._buffers["paged_kv_indices_buf"], page_size, max_sequence_kv))
+        plan = serving.plan(qo_indptr.to(self.device), _indptr.lengths_of(indptr, last, page_size), table, page_size=page_size, tokens=tokens,
+                            most_rows=tokens if self._is_graph else _indptr.longest(rows), most_keys=None if self._is_graph else _most_keys(name, given, page_size),
+                            causal=causal, invariant=fixed_split_size is not None or bool(disable_split_kv))
         self._keep(plan, _options(sm_scale, head_dim_qk, window_left, logits_soft_cap, num_qo_heads))
         self._write(qo_indptr, indptr, indices, last)
 
@@ -249,10 +307,11 @@ class BatchPrefillWithRaggedKVCacheWrapper(_Wrapper):
              max_token_per_sequence=None, max_sequence_kv=None, v_indptr=None, o_indptr=None):
         """qo_indptr and kv_indptr [sequences + 1]: where the rows and the keys of each sequence begin. Nothing is read by the host."""
         name = "BatchPrefillWithRaggedKVCacheWrapper"
-        _refuse(name, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask, pos_encoding_mode=pos_encoding_mode, rope_scale=rope_scale,
-                rope_theta=rope_theta, prefix_len_ptr=prefix_len_ptr, token_pos_in_items_ptr=token_pos_in_items_ptr, max_item_len_ptr=max_item_len_ptr,
+        _refuse_encoding(name, pos_encoding_mode)
+        _refuse(name, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask, prefix_len_ptr=prefix_len_ptr,
+                token_pos_in_items_ptr=token_pos_in_items_ptr, max_item_len_ptr=max_item_len_ptr,
                 v_indptr=v_indptr, o_indptr=o_indptr, fixed_split_size=fixed_split_size)
-        starts = [indptr.to(self.device) for indptr in (qo_indptr, kv_indptr)]
+        starts = [_indptr.offsets(name, which, indptr).to(self.device) for which, indptr in (("qo_indptr", qo_indptr), ("kv_indptr", kv_indptr))]
         if self._is_graph and self._plan is not None:
             _groups.rewrite(self._plan, starts)
         else:
@@ -278,7 +337,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(_Wrapper):
 def single_decode_with_kv_cache(q, k, v, kv_layout="NHD", pos_encoding_mode="NONE", use_tensor_cores=False, q_scale=None, k_scale=None, v_scale=None,
                                 window_left=-1, logits_soft_cap=None, sm_scale=None, rope_scale=None, rope_theta=None, return_lse=False):
     """O [heads, head_dim] of one row q [heads, head_dim], and LSE [heads] of base 2 if return_lse. k, v: [keys, kv_heads, head_dim] (NHD)."""
-    _refuse("single_decode_with_kv_cache", pos_encoding_mode=pos_encoding_mode, rope_scale=rope_scale, rope_theta=rope_theta)
+    _refuse_encoding("single_decode_with_kv_cache", pos_encoding_mode)
     found = _single("single_decode_with_kv_cache", q[None], k, v, kv_layout, True, (q_scale, k_scale, v_scale), window_left, logits_soft_cap, sm_scale, return_lse)
     return (found[0][0], found[1][0]) if return_lse else found[0]
 
@@ -289,8 +348,8 @@ def single_prefill_with_kv_cache(q, k, v, scale_q=None, scale_k=None, scale_v=No
                                  v_scale=None):
     """O [rows, heads, head_dim] of q, and LSE [rows, heads] of base 2 if return_lse. k, v: [keys, kv_heads, head_dim] (NHD)."""
     name = "single_prefill_with_kv_cache"
-    _refuse(name, scale_q=scale_q, scale_k=scale_k, scale_v=scale_v, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask,
-            pos_encoding_mode=pos_encoding_mode, rope_scale=rope_scale, rope_theta=rope_theta, kv_cache_sf=kv_cache_sf)
+    _refuse_encoding(name, pos_encoding_mode)
+    _refuse(name, scale_q=scale_q, scale_k=scale_k, scale_v=scale_v, custom_mask=custom_mask, packed_custom_mask=packed_custom_mask, kv_cache_sf=kv_cache_sf)
     if o_dtype not in (None, q.dtype):
         raise errors.Unsupported(f"{name}: o_dtype is {o_dtype}; O has q's type, {q.dtype}")
     return _single(name, q, k, v, kv_layout, causal, (None, k_scale, v_scale), window_left, logits_soft_cap, sm_scale, return_lse)
@@ -324,13 +383,13 @@ def merge_states(v, s):
 
 def get_seq_lens(kv_indptr, kv_last_page_len, page_size):
     """Keys of each sequence [sequences], int32."""
-    return _indptr.lengths_of(kv_indptr, kv_last_page_len, page_size).int()
+    return _indptr.lengths_of(_indptr.offsets("get_seq_lens", "kv_indptr", kv_indptr), kv_last_page_len, page_size).int()
 
 
 def get_batch_indices_positions(append_indptr, seq_lens, nnz, batch_indices=None, positions=None):
     """(sequence, place among its keys) of each of nnz packed new keys, int32: those of a sequence are its last ones. Rows beyond the last
     offset are of sequence -1."""
-    row = torch.arange(nnz, device=append_indptr.device)
+    row = torch.arange(nnz, device=_indptr.offsets("get_batch_indices_positions", "append_indptr", append_indptr).device)
     which = torch.searchsorted(append_indptr[1:].contiguous(), row, right=True)
     exists, held = which < seq_lens.shape[0], which.clamp(max=seq_lens.shape[0] - 1)
     found = torch.where(exists, which, -1).int(), torch.where(exists, row - append_indptr[1:][held] + seq_lens[held], -1).int()
@@ -343,6 +402,7 @@ def append_paged_kv_cache(append_key, append_value, batch_indices, positions, pa
     pages, page_size = k_cache.shape[:2]
     if not kv_indices.shape[0]:
         return
+    _indptr.offsets("append_paged_kv_cache", "kv_indptr", kv_indptr)
     sequence = batch_indices.long().clamp(0, kv_indptr.shape[0] - 2)
     nth = torch.div(positions, page_size, rounding_mode="floor")
     at = kv_indptr[sequence] + nth

@@ -11,6 +11,7 @@ _Caches = Union[Tensor, Tuple[Tensor, Tensor]]
 fallback: _Fallback
 
 class _Wrapper:
+    max_sequence_kv: Optional[int]
     device: _device
     @property
     def is_cuda_graph_enabled(self) -> bool: ...

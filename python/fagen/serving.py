@@ -12,7 +12,7 @@ import torch
 from . import _arguments, _entries, _flash, _groups, _lengths, _paged, _stats, errors
 from . import torch as front
 
-_MOST_KEYS = 1 << 28  # that are copied together
+MOST_KEYS = 1 << 28  # that are copied together
 
 
 def _whole(function, name, value, least):
@@ -22,6 +22,11 @@ def _whole(function, name, value, least):
     return value
 
 
+def _is_captured(tensor):
+    """Whether what is done with it now is captured into a graph."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 class Plan:
     """Which rows of q and which keys belong together, for all layers of a step. Made by plan()."""
 
@@ -29,10 +34,11 @@ class Plan:
         self._tensors = starts, lengths, table
         self._tokens, self._most_rows, self._page_size, self._most_keys = tokens, most_rows, page_size, most_keys
         self._is_causal, self._is_invariant = causal, invariant
+        self._is_captured = _is_captured(lengths)
         self._ways, self._refused = {}, set()  # by name; layers that no kernel of copied keys takes in one launch
-        if self._wants_tiles():
-            self._way(_groups.Tiles)
-        elif starts is not None:
+        if self._wants_tiles() and self._way(_groups.Tiles) is not None:
+            return
+        if starts is not None:
             self._way(_groups.Groups if most_keys is None else _groups.Keys)
 
     def _wants_tiles(self):
@@ -45,9 +51,13 @@ class Plan:
                 f"{', '.join([*kinds, 'over pages' if self._most_keys is None else 'over copies of the keys'])}>")
 
     def _way(self, kind):
-        """Groups of rows, or where keys lie, made when they are first asked for."""
+        """Groups of rows, or where keys lie, made when they are first asked for. Unsupported where that is in a graph and the plan is older:
+        the graph alone would fill them, with what this plan then holds."""
         if kind not in self._ways:
             starts, lengths, table = self._tensors
+            if _is_captured(lengths) and not self._is_captured:
+                raise errors.Unsupported("run: no kernel of copied keys takes this layer, and what kernels of pages need would be made in the graph that is "
+                                         "being captured; run the layer once before, or make the plan without most_keys")
             if kind is _groups.Keys:
                 made = _groups.of_keys(starts, lengths, table, self._page_size, self._tokens, self._most_keys)
             elif kind is _groups.Tiles:
@@ -55,6 +65,8 @@ class Plan:
             elif starts is None:
                 made = _groups.uniform(lengths, table, self._tokens)
             else:
+                # a group's keys end some before its sequence's: what has no place in the table is left out before
+                lengths = lengths.clamp(max=table.shape[1] * self._page_size)
                 made = _groups.of_rows(starts, lengths, table, self._tokens, self._most_rows, self._is_causal)
             self._ways[kind] = made
         return self._ways[kind]
@@ -66,6 +78,11 @@ class Plan:
             return starts
         rows = self._tokens // len(lengths)
         return torch.arange(len(lengths) + 1, dtype=torch.int32, device=lengths.device) * rows
+
+    @property
+    def tokens(self):
+        """Rows of q."""
+        return self._tokens
 
     def _shapes(self):
         return [None if t is None else t.shape for t in self._tensors], self._tokens, self._most_rows, self._page_size, self._most_keys, self._is_causal, self._is_invariant
@@ -142,7 +159,7 @@ class Plan:
 
     def _over_pages(self, q, k_cache, v_cache, left, lse, options):
         """((O, LSE), None), or (None, why not)."""
-        if self._is_invariant or (self._wants_tiles() and _paged.takes_tiles(q, k_cache.shape[2], self._most_rows)):
+        if self._wants_tiles():
             found, why = self._over_tiles(q, k_cache, v_cache, left, lse, options)
             if why is None or self._is_invariant:  # other kernels have other bits
                 return found, why
@@ -203,6 +220,7 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
 
     Up to 16 rows of a sequence, and where most_keys is None any number, are computed over the pages, in one launch for all sequences. Of more
     rows, with most_keys, the keys of all sequences are copied together before, up to so many: that is faster where rows are many.
+    A length beyond what its row of the table has columns for counts as that. Keys beyond most_keys are left out, the last ones first: `check` says so.
     invariant: the bits of a row depend on nothing but the row, its keys and its place: not on other sequences, other rows of q, pages or plans.
     A part of 512 keys is then a CTA's, and up to 131072 keys a sequence; rows are always computed over the pages. Raises errors.Error
     for arguments of other kinds, types or shapes.
@@ -218,12 +236,14 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
     if query_starts is None:
         if tokens % batch or tokens // batch > _groups.MOST_ROWS:
             raise errors.Error(f"plan: tokens is {tokens} of {batch} sequences without query_starts; each has as many rows, up to {_groups.MOST_ROWS}")
+        if tokens // batch > most_rows:
+            raise errors.Error(f"plan: most_rows is {most_rows}; without query_starts each of {batch} sequences has {tokens // batch} rows of {tokens}")
     else:
         query_starts = _lengths.integers("plan", "query_starts", query_starts, (batch + 1,), like)
     if front.checks_now(lengths):
-        check(query_starts, lengths, table, page_size=page_size, tokens=tokens)
-    if most_keys is not None and _whole("plan", "most_keys", most_keys, 0) > _MOST_KEYS:
-        raise errors.Error(f"plan: most_keys is {most_keys}; up to {_MOST_KEYS} keys are copied together")
+        check(query_starts, lengths, table, page_size=page_size, tokens=tokens, most_rows=most_rows, most_keys=most_keys)
+    if most_keys is not None and _whole("plan", "most_keys", most_keys, 0) > MOST_KEYS:
+        raise errors.Error(f"plan: most_keys is {most_keys}; up to {MOST_KEYS} keys are copied together")
     if query_starts is None or most_rows <= _groups.MOST_ROWS or invariant or not table.shape[1]:
         most_keys = None
     return Plan(query_starts, lengths, table, tokens=tokens, most_rows=most_rows, page_size=page_size, most_keys=most_keys, causal=bool(causal),
@@ -268,11 +288,16 @@ def merge(outputs, sums, dtype=None):
     return o.to(outputs.dtype if dtype is None else dtype), top.masked_fill(top == -torch.inf, 0) + torch.log(total)
 
 
-def check(query_starts, lengths, table, *, page_size, tokens=None, pages=None):
+def check(query_starts, lengths, table, *, page_size, tokens=None, pages=None, most_rows=None, most_keys=None):
     """Raises errors.Error for the first entry that is wrong, with its name, place and value: an offset less than that before it or beyond
     `tokens` rows; a length below 0 or more than the table has columns for; of the entries that lengths make use of, a page that is not
-    among `pages`. It waits for the GPU. With fagen.torch.enable_checks(), or FAGEN_CHECKS=1, plan() and append() do it, too."""
+    among `pages`; a sequence of more than `most_rows` rows, and lengths that are more than `most_keys` together. It waits for the GPU. With
+    fagen.torch.enable_checks(), or FAGEN_CHECKS=1, plan() and append() do it, too."""
     if query_starts is not None:
         _entries.check_offsets("check", "query_starts", query_starts, query_starts.shape[0] and (int(query_starts.max()) if tokens is None else tokens))
+        if most_rows is not None:
+            _entries.check_rows("check", "query_starts", query_starts, most_rows)
     _entries.check_lengths("check", "lengths", lengths, table.shape[1] * page_size, f"a row of the table, {table.shape[1]} pages of {page_size} keys,")
+    if most_keys is not None and int(lengths.sum()) > most_keys:
+        raise errors.Error(f"check: lengths are {int(lengths.sum())} keys together; most_keys is {most_keys}, and those beyond it would be left out")
     _entries.check_table("check", "table", table, lengths, page_size, (1 << 31) if pages is None else pages)

@@ -151,6 +151,82 @@ def test_graphs_see_later_plans(monkeypatch):
         assert_right(prefill.run(batch.q, batch[1:3]), (expected(batch)[0], None))
 
 
+def test_tables_of_graphs_are_as_wide_as_is_said():
+    batch = drawn([1, 1], [40, 30])
+    buffers = [torch.zeros(3, dtype=torch.int32), torch.zeros(400, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)]
+    wrapper = fi.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(WORKSPACE, *buffers)
+    wrapper.plan(*tables(batch), 4, 2, 64, 8)
+    assert wrapper._plan._tensors[2].shape == (2, 400)
+    wrapper = fi.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(WORKSPACE, *buffers)
+    wrapper.max_sequence_kv = 41
+    wrapper.plan(*tables(batch), 4, 2, 64, 8)
+    assert wrapper._plan._tensors[2].shape == (2, 6)
+    assert_right(wrapper.run(batch.q, batch[1:3]), (expected(batch)[0], None))
+    with pytest.raises(fagen.Error, match="a sequence has 7 pages of 8 keys; max_sequence_kv is 41, which 6 pages hold"):
+        wrapper.plan(*tables(drawn([1, 1], [50, 30])), 4, 2, 64, 8)
+    prefill = fi.BatchPrefillWithPagedKVCacheWrapper(WORKSPACE, "NHD", True, buffers[0], *buffers)
+    batch = drawn([3, 20], [40, 30])
+    prefill.plan(batch.starts, *tables(batch), 4, 2, 64, 8, causal=True, max_sequence_kv=48)
+    assert prefill._plan._tensors[2].shape == (2, 6)
+    assert_right(prefill.run(batch.q, batch[1:3]), (expected(batch)[0], None))
+
+
+def test_later_plans_of_a_graph_may_have_fewer_rows():
+    """A graph runs with the q that it captured: rows that the later plan has not are 0."""
+    prefill = fi.BatchPrefillWithPagedKVCacheWrapper(WORKSPACE, "NHD", True, *[torch.empty(20, dtype=torch.int32)] * 4)
+    for rows in ([3, 20], [2, 9], [0, 1]):
+        batch = drawn(rows, [40, 30])
+        prefill.plan(batch.starts, *tables(batch), 4, 2, 64, 8, causal=True)
+        o, lse = prefill.run(torch.cat([batch.q, torch.full((23 - len(batch.q), 4, 64), torch.nan).half()]), batch[1:3], return_lse=True)
+        assert_right(natural((o[:len(batch.q)], lse[:len(batch.q)])), expected(batch))
+        assert not o[len(batch.q):].any() and (lse[len(batch.q):] == -torch.inf).all()
+        assert_right(natural(prefill.run(batch.q, batch[1:3], return_lse=True)), expected(batch))  # without a graph
+    batch = drawn([4, 20], [40, 30])
+    with pytest.raises(fagen.Error, match="qo_indptr ends at 24; the first plan with use_cuda_graph=True was of 23 rows, and later ones have as many or fewer"):
+        prefill.plan(batch.starts, *tables(batch), 4, 2, 64, 8, causal=True)
+
+
+def test_arguments_by_position_as_flashinfer_takes_them():
+    batch = drawn([1, 1], [40, 30])
+    wrapper = fi.BatchDecodeWithPagedKVCacheWrapper(WORKSPACE)
+    wrapper.plan(*tables(batch), 4, 2, 64, 8, "NONE", 20, None, torch.float16, sm_scale=0.2)
+    assert_right(wrapper.run(batch.q, batch[1:3]), (expected(batch, window_left=20, scale=0.2)[0], None))
+    wrapper.begin_forward(*tables(batch), 4, 2, 64, 8, "NONE", 10)
+    assert_right(wrapper.run(batch.q, batch[1:3]), (expected(batch, window_left=10)[0], None))
+    with pytest.raises(fagen.Error, match="plan: window_left is given by position and by name"):
+        wrapper.plan(*tables(batch), 4, 2, 64, 8, "NONE", 10, window_left=3)
+    with pytest.raises(fagen.Error, match="plan: 24 arguments are given; it takes 23"):
+        wrapper.plan(*tables(batch), 4, 2, 64, 8, *["NONE"] * 17)
+
+
+def test_rotation_counts_only_where_it_is_asked_for():
+    batch = drawn([1], [40])
+    q, k, v = batch.q, batch.keys[0], batch.values[0]
+    rotation = {"rope_scale": 1.0, "rope_theta": 1e4}
+    decode, prefill, packed = (kind(WORKSPACE) for kind in (
+        fi.BatchDecodeWithPagedKVCacheWrapper, fi.BatchPrefillWithPagedKVCacheWrapper, fi.BatchPrefillWithRaggedKVCacheWrapper))
+    decode.plan(*tables(batch), 4, 2, 64, 8, **rotation)
+    prefill.plan(batch.starts, *tables(batch), 4, 2, 64, 8, causal=True, **rotation)
+    packed.plan(batch.starts, torch.tensor([0, 40]), 4, 2, 64, causal=True, **rotation)
+    wanted = expected(batch)[0]
+    for o in (decode.run(q, batch[1:3]), prefill.run(q, batch[1:3]), packed.run(q, k, v), fi.single_decode_with_kv_cache(q[0], k, v, **rotation)[None],
+              fi.single_prefill_with_kv_cache(q, k, v, causal=True, **rotation)):
+        assert_right(o, (wanted, None))
+    for wrapper, given in ((decode, (*tables(batch), 4, 2, 64, 8)), (prefill, (batch.starts, *tables(batch), 4, 2, 64, 8)), (packed, (batch.starts, batch.starts, 4, 2, 64))):
+        with pytest.raises(fagen.Unsupported, match="pos_encoding_mode is 'ALIBI'"):
+            wrapper.plan(*given, pos_encoding_mode="ALIBI", **rotation)
+
+
+def test_index_arrays_may_be_longer_than_what_is_used():
+    """Keys that are copied together are those of the pages that indptr names."""
+    batch = drawn([30, 7], [40, 33])
+    indptr, indices, last = tables(batch)
+    wrapper = fi.BatchPrefillWithPagedKVCacheWrapper(WORKSPACE)
+    wrapper.plan(batch.starts, indptr, torch.cat([indices, indices.new_full((100000,), -1)]), last, 4, 2, 64, 8, causal=True)
+    assert wrapper._plan._most_keys == 10 * 8
+    assert_right(wrapper.run(batch.q, batch[1:3]), (expected(batch)[0], None))
+
+
 @pytest.mark.parametrize("change, words", [
     ({"pos_encoding_mode": "ROPE_LLAMA"}, "BatchPrefillWithPagedKVCacheWrapper: pos_encoding_mode is 'ROPE_LLAMA': neither"),
     ({"custom_mask": torch.ones(3)}, "custom_mask is a .*: neither fagen nor its fallback computes it"),
@@ -173,6 +249,17 @@ def test_mistakes():
     with pytest.raises(fagen.Error, match="paged_kv_indptr_buffer is None; with use_cuda_graph=True it is a tensor"):
         fi.BatchDecodeWithPagedKVCacheWrapper(WORKSPACE, use_cuda_graph=True)
     wrapper = fi.BatchDecodeWithPagedKVCacheWrapper(WORKSPACE)
+    for given in ([0, 1], torch.tensor([0.0, 1.0]), torch.tensor([0]), None):
+        words = r"is .*; it is a tensor \[sequences \+ 1\] of a sequence or more, int32 or int64"
+        with pytest.raises(fagen.Error, match="PagedKVCacheWrapper: qo_indptr " + words):
+            fi.BatchPrefillWithPagedKVCacheWrapper(WORKSPACE).plan(given, *tables(batch), 4, 2, 64, 8)
+        for name, both in (("qo_indptr", (given, batch.starts)), ("kv_indptr", (batch.starts, given))):
+            with pytest.raises(fagen.Error, match=f"RaggedKVCacheWrapper: {name} " + words):
+                fi.BatchPrefillWithRaggedKVCacheWrapper(WORKSPACE).plan(*both, 4, 2, 64)
+        with pytest.raises(fagen.Error, match="get_seq_lens: kv_indptr " + words):
+            fi.get_seq_lens(given, tables(batch)[2], 8)
+        with pytest.raises(fagen.Error, match="get_batch_indices_positions: append_indptr " + words):
+            fi.get_batch_indices_positions(given, batch.lengths, 1)
     with pytest.raises(fagen.Error, match=r"run\(\) is called before plan\(\)"):
         wrapper.run(batch.q, batch[1:3])
     indptr, indices, last = tables(batch)

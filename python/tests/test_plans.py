@@ -83,7 +83,6 @@ def test_more_keys_than_are_counted_together_have_no_tiles(monkeypatch):
 @pytest.mark.parametrize("splits", [1, 3])
 def test_rows_in_tiles(monkeypatch, heads, kv_heads, splits):
     """Groups of heads that a tile of 64 rows has whole, in part, or not at all; keys that CTAs share, and not."""
-    monkeypatch.setattr(_paged, "takes_tiles", lambda *_: True)
     monkeypatch.setattr(_paged, "_splits", lambda *_: splits)
     monkeypatch.setattr(_groups, "of_rows", None)
     batch = drawn([1, 20, 0, 3], [70, 20, 9, 200], heads=heads, kv_heads=kv_heads)

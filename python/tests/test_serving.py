@@ -49,6 +49,51 @@ def test_many_rows_over_copied_keys(causal):
         assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache, return_lse=True, scale=0.1), expected(batch, causal=causal, scale=0.1))
 
 
+@pytest.mark.parametrize("rows", [[20, 3], [30, 1], [1, 1]])
+@pytest.mark.parametrize("causal", [True, False])
+def test_lengths_beyond_the_table_count_as_what_it_holds(rows, causal):
+    """Over pages, over copies, and where each sequence has as many rows: the results of the lengths that the table has."""
+    batch = drawn(rows, [40, 32], columns=5)
+    table = torch.where((batch.table < 0) | (batch.table >= len(batch.k_cache)), 0, batch.table)  # all columns lead somewhere
+    whole = [[cache[table[b].long()].flatten(0, 1).nan_to_num() for b in range(2)] for cache in batch[1:3]]
+    wanted = expected(batch._replace(keys=whole[0], values=whole[1]), causal=causal)
+    caches = [cache.nan_to_num() for cache in batch[1:3]]
+    for lengths in ([40, 40], [41, 1000], [MOST, 47]):
+        plans = [serving.plan(batch.starts, torch.tensor(lengths), table, page_size=8, tokens=len(batch.q), most_rows=max(rows), causal=causal, most_keys=most)
+                 for most in (None, 80)]
+        if max(rows) == 1:
+            plans.append(serving.plan(None, torch.tensor(lengths), table, page_size=8, tokens=2, most_rows=1, causal=causal))
+        for plan in plans:
+            assert_right(plan.run(batch.q, *caches, return_lse=True), wanted)
+
+
+def test_what_a_graph_alone_would_fill_is_not_kept(monkeypatch):
+    """A plan made before, whose copies no kernel takes: groups of rows that are made in a graph hold nothing until it runs."""
+    batch = drawn([20, 3], [40, 30], dim=96)
+    plan = planned(batch, [20], most_keys=70)
+    with monkeypatch.context() as patched:
+        patched.setattr(serving, "_is_captured", lambda _: True)
+        with pytest.raises(fagen.Unsupported, match="would be made in the graph that is being captured; run the layer once before, or make the plan without most_keys"):
+            plan.run(batch.q, batch.k_cache, batch.v_cache)
+        made_there = planned(batch, [20], most_keys=70)  # the graph fills all of it
+        assert_right(made_there.run(batch.q, batch.k_cache, batch.v_cache), (expected(batch)[0], None))
+    assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache), (expected(batch)[0], None))
+    monkeypatch.setattr(serving, "_is_captured", lambda _: True)
+    assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache), (expected(batch)[0], None))
+
+
+def test_packed_keys_are_refused_before_anything_is_read(monkeypatch):
+    """fallback="error" waits for nothing."""
+    batch = drawn([20, 3], [40, 30])
+    def refuse(*_):
+        raise AssertionError("a tensor is read by the host")
+    with monkeypatch.context() as patched:
+        for name in ("tolist", "item", "__bool__", "__int__", "__float__", "__index__"):
+            patched.setattr(torch.Tensor, name, refuse)
+        with pytest.raises(fagen.Unsupported, match="softcap"):
+            serving.packed(batch.q, torch.cat(batch.keys), torch.cat(batch.values), batch.starts, torch.tensor([0, 40, 70]), softcap=5.0, alibi_slopes=torch.ones(4))
+
+
 @pytest.mark.parametrize("rows", [1, 3, 16])
 def test_as_many_rows_each(rows):
     batch = drawn([rows] * 3, [70, 16, 131])
@@ -219,7 +264,24 @@ def test_checks_where_they_are_asked_for(monkeypatch):
         serving.append(*batch.q.new_zeros(2, 1, 2, 64), batch.k_cache, batch.v_cache, torch.tensor([999]))
 
 
+def test_checks_of_what_a_plan_was_told(monkeypatch):
+    batch = drawn([20, 3], [40, 30])
+    given = {"query_starts": batch.starts, "lengths": batch.lengths, "table": batch.table, "page_size": 8}
+    for told, words in (({"most_keys": 69}, "lengths are 70 keys together; most_keys is 69, and those beyond it would be left out"),
+                        ({"most_rows": 19}, r"query_starts\[1\] - query_starts\[0\] is 20; most_rows is 19")):
+        with pytest.raises(fagen.Error, match=words):
+            serving.check(**given, tokens=23, **told)
+    serving.check(**given, tokens=23, most_keys=70, most_rows=20)
+    monkeypatch.setattr(fagen.torch, "_checks", True)
+    serving.plan(**given, tokens=23, most_keys=70, most_rows=20)
+    with pytest.raises(fagen.Error, match="lengths are 70 keys together; most_keys is 69"):
+        serving.plan(**given, tokens=23, most_keys=69, most_rows=20)
+    with pytest.raises(fagen.Error, match="is 20; most_rows is 17"):
+        serving.plan(**given, tokens=23, most_rows=17)
+
+
 @pytest.mark.parametrize("change, words", [
+    ({"query_starts": None, "tokens": 3, "most_rows": 2}, "most_rows is 2; without query_starts each of 1 sequences has 3 rows of 3"),
     ({"page_size": 0}, "page_size is 0; it is a whole number, 1 or more"),
     ({"lengths": torch.tensor([1.0])}, "lengths is .*; it is a tensor of int32 or int64"),
     ({"query_starts": torch.tensor([0, 1, 2])}, r"query_starts has shape \[3\]; it is \[2\]"),

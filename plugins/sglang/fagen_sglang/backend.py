@@ -11,6 +11,8 @@ import fagen
 from fagen import serving
 
 fallback = "warn"  # for what no kernel computes: "warn", "torch" or "error", as in fagen.attention
+MODES = ("EXTEND", "MIXED", "SPLIT_PREFILL", "DECODE", "IDLE")  # of a step; the others are of drafts in trees, or see keys after their own place
+
 
 class FagenBackend(AttentionBackend):
     """What SGLang asks a backend for. invariant: bits of a request do not depend on others (fagen.serving.plan)."""
@@ -35,17 +37,34 @@ class FagenBackend(AttentionBackend):
         return 0  # no key is read of a request that only fills a graph
 
     def init_forward_metadata(self, forward_batch):
-        """The plan of a step, by what the host knows of it."""
-        batch = forward_batch
-        longest = max(_numbers(batch.seq_lens_cpu, batch.batch_size), default=1)
-        if batch.forward_mode.is_decode_or_idle():
+        """The plan of a step, by what the host knows of it; None for one without requests."""
+        batch, mode = forward_batch, forward_batch.forward_mode
+        if mode.name not in MODES:
+            raise fagen.Unsupported(f"FagenBackend: a step is {mode!r}; kernels of pages compute {', '.join(MODES)}, with causal masks: choose another "
+                                    "attention backend, or start the server without speculative decoding")
+        keys = _numbers(batch.seq_lens_cpu, batch.batch_size)
+        longest = self._tokens_of.shape[1] if keys is None else max(keys, default=1)
+        if not batch.batch_size:
+            self.forward_metadata = None
+        elif mode.is_decode_or_idle():
             self.forward_metadata = self._decoding(batch, longest)
-            return
+        else:
+            self.forward_metadata = self._extending(batch, keys, longest)
+
+    def _extending(self, batch, keys, longest):
+        """The plan of rows of any number. What the host does not know of them is bounded: keys are then not copied together."""
+        if batch.extend_seq_lens is None:
+            raise fagen.Unsupported(f"FagenBackend: {batch.forward_mode!r} without extend_seq_lens, which says how many rows each request has")
         rows = _numbers(batch.extend_seq_lens_cpu, batch.batch_size)
-        counts = batch.extend_seq_lens[:batch.batch_size]
+        tokens = batch.extend_num_tokens if rows is None else sum(rows)
+        if tokens is None:
+            raise fagen.Unsupported(f"FagenBackend: {batch.forward_mode!r} with neither extend_seq_lens_cpu nor extend_num_tokens; the host has to know how many "
+                                    "rows there are")
+        lengths, table = self._lengths_and_table(batch, longest)
+        counts = batch.extend_seq_lens[:len(lengths)]
         starts = torch.cat([counts.new_zeros(1), counts.cumsum(0).to(counts.dtype)])
-        self.forward_metadata = serving.plan(starts, *self._lengths_and_table(batch, longest), page_size=self._page_size, tokens=sum(rows),
-                                             most_rows=max(rows), most_keys=sum(_numbers(batch.seq_lens_cpu, batch.batch_size)), invariant=self._is_invariant)
+        return serving.plan(starts, lengths[:len(counts)], table[:len(counts)], page_size=self._page_size, tokens=tokens,
+                            most_rows=tokens if rows is None else max(rows), most_keys=None if keys is None else sum(keys), invariant=self._is_invariant)
 
     def init_forward_metadata_out_graph(self, forward_batch, in_capture=False):
         """Nothing has to be done before a graph is replayed."""
@@ -58,8 +77,9 @@ class FagenBackend(AttentionBackend):
 
     def _lengths_and_table(self, batch, longest):
         """Keys of each request, and its pages: of each page's first key the place."""
-        of_requests = self._tokens_of[batch.req_pool_indices, :max(1, longest):self._page_size]
-        return batch.seq_lens, of_requests // self._page_size if self._page_size > 1 else of_requests
+        requests, lengths = batch.req_pool_indices[:batch.batch_size], batch.seq_lens[:batch.batch_size]
+        of_requests = self._tokens_of[requests, :max(1, longest):self._page_size]
+        return lengths, of_requests // self._page_size if self._page_size > 1 else of_requests
 
     def _decoding(self, batch, longest):
         lengths, table = self._lengths_and_table(batch, longest)
@@ -77,16 +97,21 @@ class FagenBackend(AttentionBackend):
         _check(layer, others)
         if save_kv_cache and k is not None:
             self._pool.set_kv_buffer(layer, KVWriteLoc(batch.out_cache_loc), k, v)
+        q, plan = q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim), self.forward_metadata
+        tokens = 0 if plan is None else plan.tokens
+        if not tokens:
+            return q.new_zeros(len(q), layer.tp_q_head_num * layer.v_head_dim)
         caches = (self._pool.get_key_buffer(layer.layer_id), self._pool.get_value_buffer(layer.layer_id))
         caches = [cache[:len(cache) // self._page_size * self._page_size].unflatten(0, (-1, self._page_size)) for cache in caches]
-        o = self.forward_metadata.run(q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim), *caches, scale=layer.scaling,
-                                      window_left=layer.sliding_window_size, fallback=fallback)
+        o = plan.run(q[:tokens], *caches, scale=layer.scaling, window_left=layer.sliding_window_size, fallback=fallback)
+        if len(q) > tokens:  # rows that only fill the batch
+            o = torch.cat([o, o.new_zeros(len(q) - tokens, *o.shape[1:])])
         return o.reshape(-1, layer.tp_q_head_num * layer.v_head_dim)
 
 
 def _numbers(values, count):
-    """Of a list or a tensor on the CPU."""
-    return (values.tolist() if isinstance(values, torch.Tensor) else list(values))[:count]
+    """Of a list or a tensor on the CPU; None where the host does not know them."""
+    return None if values is None else (values.tolist() if isinstance(values, torch.Tensor) else list(values))[:count]
 
 
 def _check(layer, others):
