@@ -409,6 +409,6 @@ bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
 
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
   if (takesOwnArgument(program))
-    return ProgramTextEmitter(program).run();
+    return ProgramTextEmitter(program, instrument != Instrument::None).run();
   return emitKernel(*program.kernels.front(), instrument, otherLaunches(program));
 }

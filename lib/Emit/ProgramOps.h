@@ -42,9 +42,13 @@ public:
   void emitFixedLets();
   /// Its ops.
   void emitRole();
+  /// Where the kernel leaves clocks: of each warp, or of the thread that works for its role.
+  void startClock();
+  void stopClock();
 
 private:
   bool emitOwn(const ir::Op &op) override;
+  bool isByOneThread() const;
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   bool isInKvRing(const ir::Buffer &ring) const override { return isOverlain(kernel, ring); }
@@ -85,7 +89,7 @@ private:
   std::vector<std::pair<ir::Expr, std::string>> firstKeys; ///< of the step that is written
   bool isUnderFirst = false;                               ///< whether one thread of the role is here
   const llvm::StringSet<> ofTiles;                         ///< indices, and the lets that follow from them
-  const std::string tile, drawn, next;                     ///< what numbers of tiles and tickets are called
+  const std::string tile, drawn, next, clock;              ///< what numbers of tiles, tickets and the clock are called
   llvm::StringSet<> used;                                  ///< names that the expressions at hand depend on
 };
 

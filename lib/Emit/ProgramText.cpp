@@ -65,6 +65,8 @@ void ProgramTextEmitter::emitIncludes() {
     headers.insert("reciprocal.h");
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
+    if (params.clocksOf(*kernel))
+      headers.insert("ops/stage_clock.h");
     for (const Role &role : kernel->roles)
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         if (findsRows(copy))
@@ -95,6 +97,8 @@ static std::pair<std::string, std::string> memberOfParams(const ProgramParam &pa
             "elements from one to the next along each dimension but the last"};
   case ProgramParam::Reciprocal:
     return {fmt::format("Reciprocal {};", param.name), "of " + param.divisor.str()};
+  case ProgramParam::Clocks:
+    return {fmt::format("unsigned *{};", param.name), "WarpRecords of the kernel's warps"};
   case ProgramParam::Size:
   case ProgramParam::Scalar:
     break;
@@ -192,6 +196,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);
   if (hasOneThread(role))
     line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
+  emitter.startClock();
   if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
     line(out, "{} r;", typeOfRegisters(role.name));
   if (!fragmentsOf(role).empty()) {
@@ -206,6 +211,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     emitter.emitTile();
   emitter.emitRunningSources();
   emitter.emitRole();
+  emitter.stopClock();
 }
 
 /// Those who compute take what those who load give back; a line, if any.

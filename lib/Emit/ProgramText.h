@@ -13,8 +13,8 @@ namespace fagen {
 
 class ProgramTextEmitter {
 public:
-  explicit ProgramTextEmitter(const ir::Program &program)
-      : program(program), params(program), stream(text.source), out(stream, 2, kColumns) {}
+  ProgramTextEmitter(const ir::Program &program, bool hasClocks)
+      : program(program), params(program, hasClocks), stream(text.source), out(stream, 2, kColumns) {}
 
   KernelText run();
 
