@@ -3,11 +3,11 @@
 function(fagen_gradients folder variable)
   set(texts ${PROJECT_SOURCE_DIR}/specs)
   set(files "")
-  foreach(kind IN ITEMS none causal window softcap alibi rows)
+  foreach(kind IN ITEMS none causal window softcap alibi rows bias)
     set(head_dims 64 96 128 192 256)
     if(kind STREQUAL causal) # of 128 rows in registers a window's left bound costs some 6 % of a causal mask's time
       set(head_dims 64)
-    elseif(kind MATCHES "alibi|rows")
+    elseif(kind MATCHES "alibi|rows|bias")
       set(head_dims 64 128)
     endif()
     foreach(HEAD_DIM IN LISTS head_dims)
@@ -35,13 +35,13 @@ function(fagen_gradients folder variable)
 endfunction()
 
 # As many rows of Q, and as many tiles of them on the way, as registers and shared memory allow, in the caller's variables; beyond 128
-# columns dK has no place next to dV.
+# columns, and with what reads of a bias take, dK has no place next to dV.
 macro(_fagen_gradients_shape kind head_dim)
   set(keys backward_keys.fair.in)
   set(FULL %full)
   set(TILE_ROWS 64)
   set(STAGES 2)
-  if(${head_dim} GREATER 128)
+  if(${head_dim} GREATER 128 OR "${kind}" STREQUAL bias)
     set(keys backward_keys_wide.fair.in)
     set(FULL %qfull)
   elseif(${head_dim} EQUAL 64 AND NOT ${kind} STREQUAL softcap)
@@ -56,7 +56,7 @@ endmacro()
 # What the texts have of a kind of scores, in the caller's variables.
 macro(_fagen_gradients_scores kind)
   set(MASKED 1)
-  if("${kind}" STREQUAL none)
+  if("${kind}" MATCHES "none|bias")
     set(MASKED 0)
   endif()
   foreach(name IN ITEMS PARAMS FRAGMENTS SCORES TENSORS SHARED COPIES BOUNDS_OF_KEYS BOUNDS_OF_ROWS)
@@ -98,6 +98,14 @@ macro(_fagen_gradients_scores kind)
     set(COPIES "        copy_issue %slopes[j], %slope_of, ${FULL}[j] {kind = \"bulk\", row = h * group + (j < tiles ? 0 : floor_div(j, max(tiles, 1))), column = 0}\n")
     string(CONCAT PROBABILITIES
       "        map %s, %lses[j], %slopes[j] {value = exp2(%s * scale_log2 + %slopes * f32(q - (k + (SKV - SQ))) - %lses), row = n * kTileKeys, key = ${row}}\n"
+      "        convert %p16, %s\n")
+  elseif("${kind}" STREQUAL bias)
+    # A number for each row and key, -inf where the row does not see the key; a row of the scores is a key.
+    set(MASK "")
+    string(CONCAT TENSORS "    global %bias : f32[B, HQ, SQ, SKV] param bias strided\n")
+    set(of_head "max(min(h * group + (j < tiles ? 0 : floor_div(j, max(tiles, 1))), HQ - 1), 0)")
+    string(CONCAT PROBABILITIES
+      "        map %s, %lses[j] {value = exp2(%s * scale_log2 + %bias[b, ${of_head}, max(min(k, SQ - 1), 0), min(q, SKV - 1)] * 1.4426950408889634 - %lses), row = n * kTileKeys, key = ${row}}\n"
       "        convert %p16, %s\n")
   elseif("${kind}" STREQUAL rows)
     # Of each row the first and the last key; of tiles of 128 rows the tiles of 128 keys that some row sees, and the other way round.
@@ -168,6 +176,9 @@ function(_fagen_gradients_by_sync folder type head_dim kind TARGET)
   if(${head_dim} EQUAL 256)
     set(STAGES 1)
   endif()
+  if("${kind}" STREQUAL bias) # its reads take registers
+    set(WARP_KEYS 16)
+  endif()
   if(${head_dim} GREATER 96 AND ${TARGET} STREQUAL sm_80)
     set(KEY_WARPS 8)
   endif()
@@ -177,6 +188,7 @@ function(_fagen_gradients_by_sync folder type head_dim kind TARGET)
   math(EXPR SUM_THREADS "${SUM_WARPS} * 32")
   math(EXPR TILE_KEYS "${KEY_WARPS} * ${WARP_KEYS}")
   string(REPLACE "16 x kTileRows" "${WARP_KEYS} x kTileRows" FRAGMENTS "${FRAGMENTS}")
+  string(REPLACE "${row}" "${TILE} * kTileRows" PROBABILITIES "${PROBABILITIES}")
   set(IS_DK_IN_PLACE FALSE)
   set(RESULTS dV)
   foreach(part IN ITEMS GLOBAL VIEW FRAGMENTS CLEAR SUM STORE)

@@ -30,7 +30,7 @@ if(TARGET fagen-run)
   fagen_manuals(fagen-run)
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
   install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fagen/measure COMPONENT tools)
-  install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py measure/inputs.py
+  install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/energy.py measure/fagen_ctypes.py measure/inputs.py
                 measure/notes.py measure/samples.py python/fagen/_structs.py
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure COMPONENT tools)
 endif()

@@ -2,12 +2,11 @@
 # fagen: times PyTorch's attention backends and generated kernels side by side, in one process on the same tensors.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The method of docs/Laboratory.md: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed ones; the
-contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after a second of
-the same load, alternating = no idling, and three timed replays a round after one that is not. Raw samples and sensor
+contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after 1.25 s of
+the same load, whose energy is measured (energy.py), alternating = no idling, and three timed replays a round after one that is not. Raw samples and sensor
 readings go to the JSON, which is written anew after each problem. `fagen-run time --baseline sdpa` runs this script with
 --stream: then each line of standard output is {"progress": [done, total, what]}, the last one {"result": ...}."""
 import argparse
-import ctypes
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ except ImportError as error:
     sys.exit(f"PyTorch cannot be imported by {sys.executable}: {error}")
 
 import contestants
+import energy
 import fagen_ctypes
 import inputs
 from notes import machine, notes_of
@@ -41,7 +41,7 @@ NAMED_LAYOUTS = {"bhsd": "[B, H, S, D]", "bshd": "[B, S, H, D]"}
 LAYOUTS = list(NAMED_LAYOUTS)
 CHECKED_ROWS = 1024  # of a head at once, in f64
 PRODUCT_SIZE = 8192
-TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
+TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, IDLE_S, LOAD_S = 9, 20, 200, 20.0, 30e3, 1.0, 1.25
 ALTERNATING_REPLAYS = 3
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "float16": torch.float16, "bfloat16": torch.bfloat16}
 GRID = (64, 128), (512, 2048, 8192)  # head dims, lengths; B*S = 16384, H*d = 2048
@@ -49,36 +49,12 @@ FULL_GRID = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
 NAMED_SHAPES = {"mission": (1, 8, 8, 512, 512, 64, 64), "mission2": (2, 8, 8, 512, 512, 64, 64)}
 
 
-class Nvml:
-    """Sensors of the current GPU; None for what NVML does not tell."""
-
-    def __init__(self):
-        self.device = ctypes.c_void_p()
-        try:
-            self.lib = ctypes.CDLL("libnvidia-ml.so.1")
-            if self.lib.nvmlInit_v2() or not self.find():
-                self.lib = None
-        except OSError:
-            self.lib = None
-
-    def find(self):
-        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        if hasattr(properties, "pci_bus_id"):
-            address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
-            if self.lib.nvmlDeviceGetHandleByPciBusId_v2(address.encode(), ctypes.byref(self.device)) == 0:
-                return True
-        return self.lib.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.device)) == 0
-
-    def ask(self, name, value, *arguments, scale=1):
-        if self.lib is None or getattr(self.lib, name)(self.device, *arguments, ctypes.byref(value)):
-            return None
-        return value.value * scale
-
-    def read(self):
-        return dict(sm_clock_mhz=self.ask("nvmlDeviceGetClockInfo", ctypes.c_uint(), ctypes.c_int(1)),
-                    watts=self.ask("nvmlDeviceGetPowerUsage", ctypes.c_uint(), scale=1e-3),
-                    celsius=self.ask("nvmlDeviceGetTemperature", ctypes.c_uint(), ctypes.c_int(0)),
-                    joules=self.ask("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong(), scale=1e-3))
+def nvml_of_gpu():
+    """Sensors of the current GPU."""
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    if not hasattr(properties, "pci_bus_id"):
+        return energy.Nvml()
+    return energy.Nvml(f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0")
 
 
 class WarmGraph:
@@ -155,34 +131,41 @@ class Entrant:
 
     def segment(self, number, nvml):
         timed = ALTERNATING_REPLAYS if self.state == "alternating" else TIMED_REPLAYS
-        replays = timed + 1
-        if self.state == "alternating":
-            before, begin = nvml.read(), time.monotonic()
-            self.graph.time()
-        elif self.state == "burst":
+        if self.state == "burst":
             time.sleep(self.idle)
-            before, begin = nvml.read(), time.monotonic()
-            self.graph.time()
+        before, spent = nvml.read(), None
+        if self.state == "steady":
+            spent = self.load_metered(nvml)
         else:
-            before, begin, replays = nvml.read(), time.monotonic(), TIMED_REPLAYS
-            while time.monotonic() - begin < self.load:
+            self.graph.time()
+        self.samples += [[number, self.graph.time()] for _ in range(timed)]
+        self.segments.append(dict(before=before, after=nvml.read(), energy=spent))
+
+    def load_metered(self, nvml):
+        """Runs the load before what is timed; its energy, or why that is not known."""
+        replays, begin = 0, time.monotonic()
+        with energy.Meter(nvml) as meter:
+            while (seconds := time.monotonic() - begin) < self.load or not replays:
                 self.graph.time()
                 replays += 1
-        self.samples += [[number, self.graph.time()] for _ in range(timed)]
-        told = time.monotonic() - begin >= ENERGY_S  # a shorter load than NVML counts energy in
-        self.segments.append(dict(before=before, after=nvml.read(), launches=replays * self.graph.count if told else 0))
+        if isinstance(meter.energy, str):
+            return meter.energy
+        launches = replays * self.graph.count
+        return dict(meter.energy, launches=launches, load_s=seconds, joules_per_launch=meter.energy["watts"] * seconds / launches)
 
-    def joules(self):
-        spent = [(s["after"]["joules"] - s["before"]["joules"]) / s["launches"] for s in self.segments
-                 if s["launches"] and s["before"]["joules"] is not None]
-        return statistics.median(spent) if spent else None
+    def of_energy(self, figure):
+        """The median of a figure over the segments whose energy is known, or None."""
+        told = [segment["energy"][figure] for segment in self.segments if isinstance(segment["energy"], dict)]
+        return statistics.median(told) if told else None
 
     def result(self, flops):
         times, last = [us for _, us in self.samples], self.segments[-1]["after"]
         median = statistics.median(times)
         return dict(name=self.name, median_us=median, p90_us=percentile(times, 0.9), p99_us=percentile(times, 0.99),
                     tflops=flops / median / 1e6, launches_per_graph=self.graph.count,
-                    sm_clock_mhz=last["sm_clock_mhz"], watts=last["watts"], joules_per_launch=self.joules(),
+                    sm_clock_mhz=last["sm_clock_mhz"], watts=last["watts"],
+                    joules_per_launch=self.of_energy("joules_per_launch"), average_watts=self.of_energy("watts"),
+                    energy_error=self.of_energy("error"),
                     samples_round_us=self.samples, segments=self.segments, **self.facts)
 
 
@@ -413,9 +396,9 @@ def parse_arguments():
     parser.add_argument("--product", action="store_true",
                         help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
     parser.add_argument("--state", choices=["burst", "steady", "alternating"], default="burst")
-    parser.add_argument("--idle", type=float, default=SEGMENT_S, help="seconds before each burst; less is a quick look")
-    parser.add_argument("--load", type=float, default=SEGMENT_S,
-                        help="seconds of load before what is timed in the steady state; contestants who are all at the power "
+    parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds before each burst; less is a quick look")
+    parser.add_argument("--load", type=float, default=LOAD_S,
+                        help="seconds of load, whose energy is measured, before what is timed in the steady state; contestants who are all at the power "
                         "limit need less, and more rounds then even out who ran before; problems below a millisecond need it")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
@@ -456,9 +439,11 @@ def main():
     except ValueError as mistake:
         sys.exit(str(mistake))
     library = fagen_ctypes.Library(arguments.library, arguments.directories, arguments.pdl)
-    nvml, problems = Nvml(), problems_of(arguments)
+    nvml, problems = nvml_of_gpu(), problems_of(arguments)
+    if nvml.missing and arguments.state == "steady":
+        print(f"joules are not told: {nvml.missing}", file=sys.stderr, flush=True)
     result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, load_s=arguments.load, l2=arguments.l2,
-                  rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
+                  rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note), energy_missing=nvml.missing,
                   inputs=", ".join(dict.fromkeys("standard normal" if kind == "normal" else kind for _, _, _, kind, _ in problems)),
                   layout=", ".join(dict.fromkeys(f"contiguous {NAMED_LAYOUTS[layout]}" for *_, layout in problems))
                   + "; ours and contestants also write LSE",

@@ -17,7 +17,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import fagen
 import fagen.torch  # noqa: F401
-from compare_sdpa import Entrant, Nvml, machine_facts, write_whole
+from compare_sdpa import Entrant, machine_facts, nvml_of_gpu, write_whole
 from contestants import PACKAGES
 from notes import notes_of
 
@@ -185,7 +185,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU")
     began = time.monotonic()
-    kernels, flex, nvml = fagen.compile(arguments.spec), torch.compile(flex_attention), Nvml()
+    kernels, flex, nvml = fagen.compile(arguments.spec), torch.compile(flex_attention), nvml_of_gpu()
     result = dict(tool="forms.py", state="steady", load_s=arguments.load, rounds=arguments.rounds, machine=machine_facts(),
                   notes=notes_of(arguments.note), layout="ours [B, S, H, D], FlexAttention [B, H, S, D]", cases=[], failed=[])
     for case in cases(arguments.only):

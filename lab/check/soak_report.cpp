@@ -31,7 +31,7 @@ std::string soakFailures(const SoakReport &report) {
   return text;
 }
 
-static Json failuresJson(const std::vector<Failure> &failures) {
+static Json soakFailuresJson(const std::vector<Failure> &failures) {
   Json list = Json::array();
   for (const Failure &failure : failures)
     list.push_back({{"criterion", failure.criterion}, {"message", failure.message}});
@@ -58,7 +58,7 @@ Json soakJson(const SoakReport &report, const SoakOptions &options) {
       {"runs_with_other_bits", total(&SoakedVariant::different)},
       {"random_launches", total(&SoakedVariant::launches)},
       {"skipped", report.skipped},
-      {"failures", failuresJson(report.failures)},
+      {"failures", soakFailuresJson(report.failures)},
       {"variants", Json::array()}};
   for (const SoakedVariant &v : report.variants) {
     Json entry{{"variant", v.row->variant},      {"target", v.row->target},
@@ -67,7 +67,7 @@ Json soakJson(const SoakReport &report, const SoakOptions &options) {
                {"random_launches", v.launches},  {"seconds", v.seconds},
                {"passed", v.failures.empty()}};
     if (!v.failures.empty()) {
-      entry["failures"] = failuresJson(v.failures);
+      entry["failures"] = soakFailuresJson(v.failures);
       entry["again"] = v.again;
     }
     json["variants"].push_back(entry);

@@ -47,7 +47,8 @@ struct GateOptions {
 
 struct GateReport {
   std::vector<GatedVariant> variants;
-  TimeReport times; ///< after the stage of speed
+  TimeReport times;  ///< after the stage of speed
+  TimeReport steady; ///< of gates on joules, where `times` are of bursts
 
   bool passed(const GateOptions &options) const;
 };

@@ -89,6 +89,11 @@ Json gateJson(const GateReport &report, const GateOptions &options) {
   }
   json["require"] = gates;
   json["time"] = timeJson(report.times, options.time);
+  if (!report.steady.results.empty()) {
+    TimeOptions steady = options.time;
+    steady.state = PowerState::Steady;
+    json["steady"] = timeJson(report.steady, steady);
+  }
   return json;
 }
 

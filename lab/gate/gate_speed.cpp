@@ -1,4 +1,4 @@
-// fagen: the last stage of a gate: times against require, with their intervals.
+// fagen: the last stage of a gate: times and joules against require, with their intervals.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gate.h"
 #include "lab/kernel_set/forms.h"
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <functional>
 
 namespace fagen::lab {
 
@@ -20,9 +21,11 @@ std::string baselineOfGate(const std::string &name) {
 
 namespace {
 
-std::vector<Gate> timeGates(const KernelSet &set) {
+Measure measureOf(const Gate &gate) { return gate.name == "joules" ? Measure::Joules : Measure::Time; }
+
+std::vector<Gate> speedGates(const KernelSet &set) {
   std::vector<Gate> gates = set.gates();
-  std::erase_if(gates, [](const Gate &gate) { return gate.name != "time"; });
+  std::erase_if(gates, [](const Gate &gate) { return gate.name != "time" && gate.name != "joules"; });
   return gates;
 }
 
@@ -56,16 +59,16 @@ public:
       if (variant.at(Stage::Determinism).verdict == Verdict::Pass)
         enter(variant);
     if (!entered.empty())
-      time();
+      measure();
     for (GatedVariant *variant : entered)
       judge(*variant);
   }
 
 private:
-  /// A variant with gates on time that can be timed here.
+  /// A variant with gates on time or joules that can be timed here.
   void enter(GatedVariant &variant) {
-    if (timeGates(*variant.set).empty())
-      return variant.judge(Stage::Speed, Verdict::NotRequired, "no gate on time");
+    if (speedGates(*variant.set).empty())
+      return variant.judge(Stage::Speed, Verdict::NotRequired, "no gate on time or joules");
     if (std::string why = obstacle(variant, devices); !why.empty())
       return variant.judge(Stage::Speed, Verdict::Skipped, why);
     if (!isDispatched(variant)) {
@@ -92,9 +95,26 @@ private:
     });
   }
 
-  /// The problems and variants of all that entered; baselines of this process apart from those of the peer.
-  void time() {
+  bool isSteady() const { return options.time.state == PowerState::Steady; }
+
+  /// Joules are told in the steady state only: where times are of bursts, their gates have rounds of their own.
+  void measure() {
+    timeGates(
+        options.time.state, [&](const Gate &gate) { return isSteady() || measureOf(gate) == Measure::Time; },
+        report.times);
+    if (!isSteady())
+      timeGates(PowerState::Steady, [](const Gate &gate) { return measureOf(gate) == Measure::Joules; }, report.steady);
+  }
+
+  const TimeReport &reportOf(const Gate &gate) const {
+    return isSteady() || measureOf(gate) == Measure::Time ? report.times : report.steady;
+  }
+
+  /// For the gates that are `asked`: the problems and variants of all that entered; baselines of this process apart
+  /// from those of the peer.
+  void timeGates(PowerState state, const std::function<bool(const Gate &)> &asked, TimeReport &into) {
     TimeOptions wanted = options.time;
+    wanted.state = state;
     wanted.dispatchedOnly = true;
     wanted.variants.clear();
     wanted.masks.clear();
@@ -102,6 +122,10 @@ private:
     std::vector<std::string> here, elsewhere;
     bool absolute = false;
     for (const GatedVariant *variant : entered) {
+      std::vector<Gate> gates = speedGates(*variant->set);
+      std::erase_if(gates, [&](const Gate &gate) { return !asked(gate); });
+      if (gates.empty())
+        continue;
       const fagen_row &row = *variant->row;
       addTo(wanted.variants, std::string(row.variant));
       const Case c = caseOfRow(*variant->set, row);
@@ -110,7 +134,7 @@ private:
       else
         addTo(wanted.masks, c.mask);
       addTo(wanted.dtypes, c.dtype);
-      for (const Gate &gate : timeGates(*variant->set)) {
+      for (const Gate &gate : gates) {
         std::string baseline = baselineOfGate(gate.baseline);
         absolute |= baseline.empty();
         if (!baseline.empty())
@@ -118,17 +142,17 @@ private:
       }
     }
     if (absolute || !here.empty())
-      timeWith(wanted, here);
+      timeWith(wanted, here, into);
     if (!elsewhere.empty())
-      timeWith(wanted, elsewhere);
+      timeWith(wanted, elsewhere, into);
   }
 
-  void timeWith(TimeOptions wanted, const std::vector<std::string> &baselines) {
+  void timeWith(TimeOptions wanted, const std::vector<std::string> &baselines, TimeReport &into) {
     wanted.baselines = baselines;
     try {
       TimeReport times = runTime(*devices.timing, sets, wanted, progress);
-      report.times.results.insert(report.times.results.end(), times.results.begin(), times.results.end());
-      report.times.notes.insert(report.times.notes.end(), times.notes.begin(), times.notes.end());
+      into.results.insert(into.results.end(), times.results.begin(), times.results.end());
+      into.notes.insert(into.notes.end(), times.notes.begin(), times.notes.end());
     } catch (const UserError &reason) { // no shape fits, or no PyTorch
       refusal = reason.what();
     }
@@ -137,9 +161,9 @@ private:
   void judge(GatedVariant &variant) {
     std::string passed;
     std::vector<std::string> missing;
-    for (const Gate &gate : timeGates(*variant.set)) {
+    for (const Gate &gate : speedGates(*variant.set)) {
       int judged = 0;
-      for (const TimeResult &result : report.times.results) {
+      for (const TimeResult &result : reportOf(gate).results) {
         if (result.row != variant.row || !result.picked)
           continue;
         if (!result.failure.empty())
@@ -161,7 +185,7 @@ private:
     variant.judge(Stage::Speed, Verdict::Pass, passed);
   }
 
-  /// What a gate compares, and how to say it; no text when the baseline did not run.
+  /// What a gate compares, and how to say it; no text when the baseline did not run, or joules are not told.
   struct Figure {
     double value = 0;
     Interval interval{0, 0};
@@ -169,26 +193,38 @@ private:
   };
   Figure figureOf(const Gate &gate, const TimeResult &result) const {
     std::string place = fmt::format("on {} {}", formatShape(result.shape), result.mask);
+    const Measure measure = measureOf(gate);
     if (gate.baseline.empty()) {
-      Interval interval = intervalOfMedian(result.sampleSegments(), kBootstrapSeed);
-      double value = result.medianMicroseconds();
+      const double value = medianBy(measure, result);
+      if (!(value > 0))
+        return {};
+      const Interval interval = intervalBy(measure, result);
       return {value, interval,
-              fmt::format("{} time is {:.2f} us ({:.2f} to {:.2f})", place, value, interval.low, interval.high)};
+              measure == Measure::Time
+                  ? fmt::format("{} time is {:.2f} us ({:.2f} to {:.2f})", place, value, interval.low, interval.high)
+                  : fmt::format("{} a launch takes {:.4g} J ({:.4g} to {:.4g})", place, value, interval.low,
+                                interval.high)};
     }
-    auto ratio = ratioToBaseline(report.times, result, baselineOfGate(gate.baseline));
+    auto ratio = ratioToBaseline(reportOf(gate), result, baselineOfGate(gate.baseline), measure);
     if (!ratio)
       return {};
     return {ratio->value, ratio->interval,
-            fmt::format("{} time is {:.3f} ({:.3f} to {:.3f}) of {}", place, ratio->value, ratio->interval.low,
+            fmt::format("{} {} {:.3f} ({:.3f} to {:.3f}) of {}", place,
+                        measure == Measure::Time ? "time is" : "joules are", ratio->value, ratio->interval.low,
                         ratio->interval.high, ratio->over)};
   }
 
   std::string whyNotJudged(const GatedVariant &variant, const Gate &gate) const {
     std::string name = baselineOfGate(gate.baseline);
-    for (const TimeResult &result : report.times.results)
+    const TimeReport &times = reportOf(gate);
+    for (const TimeResult &result : times.results)
       if (result.row == variant.row && result.picked) {
+        if (measureOf(gate) == Measure::Joules)
+          for (const Segment &segment : result.segments)
+            if (!segment.energy.told())
+              return fmt::format("'{}': joules are not told: {}", gate.text, segment.energy.missing);
         std::string why;
-        for (const TimeResult &baseline : report.times.results)
+        for (const TimeResult &baseline : times.results)
           if (baseline.name.starts_with(name) && !baseline.failure.empty() && !name.empty())
             why = fmt::format(": {}: {}", baseline.name, baseline.failure);
         return fmt::format("'{}': {} did not run{}", gate.text, name, why);

@@ -38,7 +38,7 @@ namespace {
 
 Gate readGate(const Field &field) {
   static const std::string kRelations[] = {"<", "<=", "==", "!=", ">=", ">"};
-  static const std::string kNames[] = {"registers", "spills", "shared", "ctas", "error", "time"};
+  static const std::string kNames[] = {"registers", "spills", "shared", "ctas", "error", "time", "joules"};
   auto known = [](const Field &word, const auto &words) {
     if (std::find(std::begin(words), std::end(words), word.text()) == std::end(words))
       word.fail(fmt::format("is {}; known: {}", inQuotes(word.text()), fmt::join(words, ", ")));

@@ -15,24 +15,47 @@ static bool sameContest(const TimeResult &a, const TimeResult &b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.mask == b.mask && a.process == b.process;
 }
 
-static Ratio ratioOf(const TimeResult &result, const TimeResult &over) {
-  return {over.name, result.medianMicroseconds() / over.medianMicroseconds(),
-          ratioOfMedians(result.sampleSegments(), over.sampleSegments(), kBootstrapSeed)};
+static Segments segmentsBy(Measure measure, const TimeResult &result) {
+  return measure == Measure::Time ? result.sampleSegments() : result.energySegments();
 }
 
-std::optional<Ratio> ratioToBaseline(const TimeReport &report, const TimeResult &result, const std::string &baseline) {
+static Interval widened(const Interval &interval, double error) {
+  return {interval.low * (1 - error), interval.high * (1 + error)};
+}
+
+static double meterError(Measure measure, const TimeResult &result) {
+  return measure == Measure::Time ? 0 : result.energyError();
+}
+
+double medianBy(Measure measure, const TimeResult &result) {
+  return measure == Measure::Time ? result.medianMicroseconds() : result.medianJoules();
+}
+
+Interval intervalBy(Measure measure, const TimeResult &result) {
+  return widened(intervalOfMedian(segmentsBy(measure, result), kBootstrapSeed), meterError(measure, result));
+}
+
+static Ratio ratioOf(const TimeResult &result, const TimeResult &over, Measure measure = Measure::Time) {
+  return {over.name, medianBy(measure, result) / medianBy(measure, over),
+          widened(ratioOfMedians(segmentsBy(measure, result), segmentsBy(measure, over), kBootstrapSeed),
+                  meterError(measure, result) + meterError(measure, over))};
+}
+
+std::optional<Ratio> ratioToBaseline(const TimeReport &report, const TimeResult &result, const std::string &baseline,
+                                     Measure measure) {
   std::string variant = baselineVariant(baseline);
   std::vector<std::string> members = variant.empty() ? baselineMembers(baseline) : std::vector{variant};
-  const TimeResult *fastest = nullptr;
+  const TimeResult *best = nullptr;
+  auto tells = [&](const TimeResult &one) { return one.ran() && medianBy(measure, one) > 0; };
   for (const TimeResult &other : report.results) {
     bool member = std::find(members.begin(), members.end(), other.name) != members.end();
-    if (member && other.ran() && sameContest(other, result) &&
-        (!fastest || other.medianMicroseconds() < fastest->medianMicroseconds()))
-      fastest = &other;
+    if (member && tells(other) && sameContest(other, result) &&
+        (!best || medianBy(measure, other) < medianBy(measure, *best)))
+      best = &other;
   }
-  if (!fastest || !result.ran())
+  if (!best || !tells(result))
     return std::nullopt;
-  return ratioOf(result, *fastest);
+  return ratioOf(result, *best, measure);
 }
 
 std::optional<Ratio> ratioToPicked(const TimeReport &report, const TimeResult &result) {

@@ -8,7 +8,7 @@
 
 namespace fagen::lab {
 
-/// A result's median over that of another of the same problem and process.
+/// A result's median time or joules over that of another of the same problem and process.
 struct Ratio {
   std::string over; ///< the contestant's name
   double value;
@@ -19,8 +19,14 @@ struct Ratio {
 
 constexpr uint64_t kBootstrapSeed = 1;
 
-/// To a baseline by its name of the command line; to the fastest of the group for "sdpa". Nothing when it did not run.
-std::optional<Ratio> ratioToBaseline(const TimeReport &report, const TimeResult &result, const std::string &baseline);
+/// To a baseline by its name of the command line; to the best of the group for "sdpa": the fastest, or the one that
+/// takes fewest joules. Nothing when it did not run, or joules are not told.
+std::optional<Ratio> ratioToBaseline(const TimeReport &report, const TimeResult &result, const std::string &baseline,
+                                     Measure measure = Measure::Time);
+/// The median time (us) or joules of a launch; 0: not told.
+double medianBy(Measure measure, const TimeResult &result);
+/// Its 95 % interval; joules also have the error of the meter in it.
+Interval intervalBy(Measure measure, const TimeResult &result);
 /// To the row that dispatch picks from the same set.
 std::optional<Ratio> ratioToPicked(const TimeReport &report, const TimeResult &result);
 /// To each baseline, or, when none was asked for, to the picked row.

@@ -282,7 +282,7 @@ std::unique_ptr<GpuWork> makeChoiceWork(GpuTensors &tensors, const fagen_choice 
   return std::make_unique<ChoiceWork>(tensors, choice);
 }
 
-GpuTiming::GpuTiming() : nvml(gpuDevice.gpu.pciBusId()) {}
+GpuTiming::GpuTiming() : nvml(gpuDevice.gpu.pciBusId()), meter([this] { return nvml.joules(); }, nvml.missing()) {}
 
 bool GpuTiming::timesBaseline(const std::string &name) const { return !isSdpa(name); }
 

@@ -18,6 +18,8 @@ public:
   bool timesBaseline(const std::string &name) const override;
   std::unique_ptr<TimedProblem> open(const Case &c, uint64_t seed, L2State l2) override;
   Telemetry telemetry() override { return nvml.read(); }
+  void beginEnergy() override { meter.begin(); }
+  Energy endEnergy() override { return meter.end(); }
   const Gpu *gpu() const override { return &gpuDevice.gpu; }
   double now() override;
   void sleep(double seconds) override;
@@ -27,6 +29,7 @@ public:
 private:
   GpuDevice gpuDevice;
   Nvml nvml;
+  EnergyMeter meter;
 };
 
 /// Graphs of launches one after the other, whose L2 holds what the launch before left there.

@@ -107,7 +107,8 @@ class SimulatedLaunchable;
 /// What replays and sleeping change.
 struct World {
   double seconds = 0;
-  Telemetry sensors{0, 0, 0, 1};
+  Telemetry sensors;
+  double joules = 0;
   SimulatedLaunchable *running = nullptr; ///< the last to replay
   std::map<const fagen_row *, std::string> prepared;
 };
@@ -143,7 +144,8 @@ public:
     world.seconds += elapsed;
     world.running = this;
     double watts = reading(entry.watts);
-    world.sensors = {reading(entry.clockMhz), watts, reading(entry.celsius), world.sensors.joules + watts * elapsed};
+    world.sensors = {reading(entry.clockMhz), watts, reading(entry.celsius)};
+    world.joules += watts * elapsed;
     return time;
   }
 
@@ -235,6 +237,14 @@ public:
     return world.sensors;
   }
 
+  void beginEnergy() override { begun = world; }
+  /// By the watts of who runs: it has no steps, and no error.
+  Energy endEnergy() override {
+    if (world.joules == begun.joules)
+      return {0, 0, 0, "the record has no watts"};
+    return {world.joules - begun.joules, world.seconds - begun.seconds, 0, ""};
+  }
+
 private:
   struct Destroy {
     void operator()(fagen_device *handle) const { fagen_device_destroy(handle); }
@@ -244,7 +254,7 @@ private:
   bool hasPeer = false;
   std::vector<Entry> entries;
   std::unique_ptr<fagen_device, Destroy> device;
-  World world;
+  World world, begun;
   bool turnsBegan = false;
 };
 

@@ -10,9 +10,11 @@ std::string_view nameOf(PowerState state) { return state == PowerState::Burst ? 
 std::string_view nameOf(L2State state) { return state == L2State::Warm ? "warm" : "cold"; }
 
 static double clockOf(const Segment &segment) { return segment.after.clockMhz; }
-static double wattsOf(const Segment &segment) { return segment.after.watts; }
+/// Of the whole load where its energy is known; else what the sensor last said.
+static double wattsOf(const Segment &segment) {
+  return segment.energy.told() ? segment.energy.watts() : segment.after.watts;
+}
 static double celsiusOf(const Segment &segment) { return segment.after.celsius; }
-static double joulesOf(const Segment &segment) { return segment.joulesPerLaunch(); }
 
 /// "0.913 (0.905 to 0.921) sdpa:cudnn", "picked", or why it did not run.
 static std::string standing(const TimeReport &report, const TimeResult &result, const TimeOptions &options) {
@@ -49,10 +51,23 @@ std::string timeTable(const TimeReport &report, const TimeOptions &options) {
                number(r.medianMicroseconds(), "{:.2f}"), number(r.percentileMicroseconds(0.9), "{:.2f}"),
                number(r.percentileMicroseconds(0.99), "{:.2f}"), number(r.teraflops(), "{:.1f}"),
                number(r.medianOf(clockOf), "{:.0f}"), number(r.medianOf(wattsOf), "{:.0f}"),
-               number(r.medianOf(celsiusOf), "{:.0f}"), number(r.medianOf(joulesOf) * 1e3, "{:.3g}"),
+               number(r.medianOf(celsiusOf), "{:.0f}"), number(r.medianJoules() * 1e3, "{:.3g}"),
                standing(report, r, options)});
   }
   return table.text();
+}
+
+/// What the load before a segment's replays took, or why it is not known; null in a burst.
+static Json energyJson(const Segment &segment) {
+  if (!segment.energy.told())
+    return segment.energy.missing.empty() ? Json() : Json(segment.energy.missing);
+  return {{"joules", segment.energy.joules},
+          {"seconds", segment.energy.seconds},
+          {"watts", segment.energy.watts()},
+          {"error", segment.energy.error},
+          {"launches", segment.launches},
+          {"load_s", segment.loadSeconds},
+          {"joules_per_launch", segment.joulesPerLaunch()}};
 }
 
 static Json telemetryJson(const Telemetry &reading) {
@@ -71,7 +86,9 @@ static Json figuresJson(const TimeResult &r) {
                {"sm_clock_mhz", r.medianOf(clockOf)},
                {"watts", r.medianOf(wattsOf)},
                {"celsius", r.medianOf(celsiusOf)},
-               {"joules_per_launch", r.medianOf(joulesOf)}};
+               {"average_watts", r.averageWatts()},
+               {"joules_per_launch", r.medianJoules()},
+               {"energy_error", r.energyError()}};
   Json samples = Json::array(), segments = Json::array();
   for (size_t round = 0; round < r.segments.size(); ++round) {
     const Segment &segment = r.segments[round];
@@ -79,8 +96,7 @@ static Json figuresJson(const TimeResult &r) {
       samples.push_back({round, microseconds});
     segments.push_back({{"before", telemetryJson(segment.before)},
                         {"after", telemetryJson(segment.after)},
-                        {"launches", segment.launches},
-                        {"joules_per_launch", segment.joulesPerLaunch()}});
+                        {"energy", energyJson(segment)}});
   }
   figures["segments"] = segments;
   figures["samples_round_us"] = samples;
@@ -94,6 +110,9 @@ Json timeJson(const TimeReport &report, const TimeOptions &options) {
             {"rounds", options.rounds},
             {"baselines", options.baselines},
             {"flops", "2 B H Sq Sk (d_qk + d_v), halved for causal, times the share of visible keys for a form"},
+            {"joules",
+             "of the whole GPU by NVML's counter: average watts between its steps in 1.25 s of load, times the "
+             "load's seconds a launch; error is what the steps' moments may be wrong by"},
             {"intervals", fmt::format("95 %, {} bootstrap resamples of segments and of replays in them", kResamples)},
             {"limits",
              {{"clock", kDriftLimits.clock},

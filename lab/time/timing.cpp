@@ -17,13 +17,12 @@ static constexpr int kLaunches = 20;       ///< in a graph
 static constexpr int kShortLaunches = 200; ///< for launches below 20 microseconds
 static constexpr double kShortMicroseconds = 20;
 static constexpr double kBurstMicroseconds = 30e3;
-static constexpr double kSegmentSeconds = 1;
-/// NVML counts energy every 20 to 100 ms: less than this many seconds of load say nothing.
-static constexpr double kEnergySeconds = 0.5;
+static constexpr double kIdleSeconds = 1;
+/// A second between the counter's steps, and what may be lost of it before the first of them and after the last.
+static constexpr double kLoadSeconds = 1.25;
 
 double Segment::joulesPerLaunch() const {
-  bool told = before.joules > 0 && after.joules > before.joules && launches > 0;
-  return told ? (after.joules - before.joules) / static_cast<double>(launches) : 0;
+  return launches > 0 ? energy.watts() * loadSeconds / static_cast<double>(launches) : 0;
 }
 
 std::vector<double> TimeResult::samples() const {
@@ -38,6 +37,27 @@ Segments TimeResult::sampleSegments() const {
   for (const Segment &segment : segments)
     samples.push_back(segment.microseconds);
   return samples;
+}
+
+Segments TimeResult::energySegments() const {
+  Segments joules;
+  for (const Segment &segment : segments)
+    if (const double value = segment.joulesPerLaunch(); value > 0)
+      joules.push_back({value});
+  return joules.size() == segments.size() ? joules : Segments{};
+}
+
+double TimeResult::medianJoules() const {
+  return energySegments().empty() ? 0 : medianOf([](const Segment &s) { return s.joulesPerLaunch(); });
+}
+double TimeResult::averageWatts() const {
+  return medianOf([](const Segment &s) { return s.energy.watts(); });
+}
+double TimeResult::energyError() const {
+  double largest = 0;
+  for (const Segment &segment : segments)
+    largest = std::max(largest, segment.energy.error);
+  return largest;
 }
 
 double TimeResult::percentileMicroseconds(double fraction) const { return percentile(samples(), fraction); }
@@ -167,24 +187,33 @@ private:
 
   void takeTurn(Entrant &entrant) {
     Segment segment;
-    int replays = kTimedReplays + 1;
-    double begin = device.now();
-    if (options.state == PowerState::Burst) {
-      device.sleep(kSegmentSeconds);
-      segment.before = device.telemetry();
-      begin = device.now();
+    if (options.state == PowerState::Burst)
+      device.sleep(kIdleSeconds);
+    segment.before = device.telemetry();
+    if (options.state == PowerState::Burst)
       entrant.graph->replay();
-    } else {
-      segment.before = device.telemetry();
-      for (replays = kTimedReplays; device.now() - begin < kSegmentSeconds; ++replays)
-        entrant.graph->replay();
-    }
+    else
+      load(entrant, segment);
     for (int replay = 0; replay < kTimedReplays; ++replay)
       segment.microseconds.push_back(entrant.graph->replay());
-    bool energyTold = device.now() - begin >= kEnergySeconds;
     segment.after = device.telemetry();
-    segment.launches = energyTold ? int64_t{replays} * entrant.result.launchesPerGraph : 0;
     entrant.result.segments.push_back(std::move(segment));
+  }
+
+  /// Before what is timed: the chip settles, and its energy is measured.
+  void load(Entrant &entrant, Segment &segment) {
+    const double begin = device.now();
+    device.beginEnergy();
+    try {
+      for (; segment.loadSeconds < kLoadSeconds; segment.loadSeconds = device.now() - begin) {
+        entrant.graph->replay();
+        segment.launches += entrant.result.launchesPerGraph;
+      }
+    } catch (const CannotRun &) {
+      device.endEnergy();
+      throw;
+    }
+    segment.energy = device.endEnergy();
   }
 
   TimingDevice &device;
@@ -217,6 +246,16 @@ std::vector<Case> problemsOf(const TimeOptions &options) {
 
 } // namespace
 
+/// Why joules are not told, each reason once.
+static void noteMissingEnergy(TimeReport &report) {
+  for (const TimeResult &result : report.results)
+    for (const Segment &segment : result.segments)
+      if (!segment.energy.missing.empty())
+        if (std::string note = "joules are not told: " + segment.energy.missing;
+            std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end())
+          report.notes.push_back(std::move(note));
+}
+
 TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<KernelSet>> &sets,
                    const TimeOptions &options, const TimeProgress &progress) {
   std::vector<std::string> here, elsewhere;
@@ -247,6 +286,7 @@ TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<Kerne
   std::erase_if(problems, [](const Case &c) { return !c.form.empty(); }); // peers know no forms
   if (!elsewhere.empty())
     runPeer(sets, problems, elsewhere, options, progress, report);
+  noteMissingEnergy(report);
   progress(contests.size(), contests.size(), "");
   return report;
 }

@@ -13,7 +13,13 @@ namespace fagen::lab {
 
 enum class PowerState {
   Burst, ///< the first 30 ms after a second of idling
-  Steady ///< after a second of the same load
+  Steady ///< after 1.25 s of the same load, whose energy is measured
+};
+
+/// What contestants are compared by.
+enum class Measure {
+  Time,  ///< microseconds of a launch
+  Joules ///< of a launch; told in the steady state only
 };
 
 struct TimeOptions {
@@ -35,9 +41,11 @@ struct TimeOptions {
 struct Segment {
   std::vector<double> microseconds; ///< of a launch, one for each timed replay
   Telemetry before, after;
-  int64_t launches = 0; ///< between the two readings
+  Energy energy;          ///< of the load before them, in the steady state
+  double loadSeconds = 0; ///< of that load, pauses between its replays included
+  int64_t launches = 0;   ///< of that load
 
-  double joulesPerLaunch() const; ///< 0: not told, or too short to tell
+  double joulesPerLaunch() const; ///< average watts times the seconds of a launch; 0: not told
 };
 
 struct TimeResult {
@@ -60,9 +68,14 @@ struct TimeResult {
   bool ran() const { return failure.empty() && !segments.empty(); }
   std::vector<double> samples() const;
   Segments sampleSegments() const;
+  /// Its joules a launch, a number a segment; none where any segment does not tell.
+  Segments energySegments() const;
   double percentileMicroseconds(double fraction) const;
   double medianMicroseconds() const { return percentileMicroseconds(0.5); }
   double teraflops() const;
+  double medianJoules() const; ///< of a launch; 0: not told
+  double averageWatts() const; ///< of the loads; 0: not told
+  double energyError() const;  ///< the largest of the segments' (Energy::error)
   /// The median over the segments of a figure of each; 0 when none tells.
   double medianOf(const std::function<double(const Segment &)> &figure) const;
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lab/cases/cases.h"
+#include "lab/device/energy_meter.h"
 #include "lab/device/nvml.h"
 
 #include <fagen/fagen.h>
@@ -59,6 +60,9 @@ public:
   virtual bool timesBaseline(const std::string &name) const = 0;
   virtual std::unique_ptr<TimedProblem> open(const Case &c, uint64_t seed, L2State l2) = 0;
   virtual Telemetry telemetry() = 0;
+  /// What runs from the first call to the second is metered.
+  virtual void beginEnergy() = 0;
+  virtual Energy endEnergy() = 0;
   /// For the description of the machine; null where there is none.
   virtual const class Gpu *gpu() const { return nullptr; }
   virtual double now() = 0; ///< seconds since some moment

@@ -143,7 +143,7 @@ private:
     const Matrix matrix(operand);
     const TileShape reached = reachOf(kernel, *role, *op, operand);
     const int64_t rows = reached.rows, columns = reached.columns;
-    const Expr row = firstRowOf(*op), column = matrix.isVector() ? constant(0) : firstColumnOf(*op);
+    const Expr row = firstRowOf(*op, operand), column = matrix.isVector() ? constant(0) : firstColumnOf(*op, operand);
     const std::string name = nameOfOp() + " of %" + global.name;
     if (op->kind == OpKind::StoreNumber)
       return checkNumber(matrix, name);

@@ -58,7 +58,8 @@ namespace {
 /// What executions of all runs tell.
 class Findings {
 public:
-  Findings(ExecutionPlan &plan, llvm::function_ref<std::string(const Op *)> nameOf) : plan(plan), nameOf(nameOf) {
+  Findings(ExecutionPlan &plan, const TimelinePool &pool, llvm::function_ref<std::string(const Op *)> nameOf)
+      : plan(plan), pool(pool), nameOf(nameOf) {
     pairs.resize(plan.accesses().size() * plan.accesses().size(), -1);
   }
 
@@ -74,7 +75,7 @@ public:
       steps = &course.steps;
       fragments.follow(course.role, course.places);
     }
-    Execution execution(plan, observer);
+    Execution execution(plan, pool, observer);
     if (!isTurnByTurn)
       return executeOriginals(runs, execution);
     for (unsigned run = 0; run < runs.size(); ++run) {
@@ -162,6 +163,7 @@ private:
   }
 
   ExecutionPlan &plan;
+  const TimelinePool &pool;
   llvm::function_ref<std::string(const Op *)> nameOf;
   const std::string *steps = nullptr; ///< of the run
   std::vector<int> pairs;             ///< by first and second access: where in `met`
@@ -188,7 +190,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   uint64_t work = 0;
   TimelinePool pool;
   std::vector<Course> courses;
-  DistinctRuns runs(plan);
+  DistinctRuns runs(plan, pool);
   auto hasEvents = [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; };
   auto isOfCourses = [&](unsigned role, unsigned point) { return plan.op(role, point).isOfFragments; };
   auto meets = [&](unsigned role, unsigned point) { return plan.op(role, point).meetsLanes; };
@@ -204,10 +206,10 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     why = kTooManySteps;
 
   auto name = [this](const Op *op) { return nameOf(op); };
-  auto findings = std::make_unique<Findings>(plan, name);
+  auto findings = std::make_unique<Findings>(plan, pool, name);
   findings->execute(table, courses, runs, /*isTurnByTurn=*/false);
   if (!findings->areSound()) { // what is said of a run that fails depends on who is executed first
-    findings = std::make_unique<Findings>(plan, name);
+    findings = std::make_unique<Findings>(plan, pool, name);
     findings->execute(table, courses, runs, /*isTurnByTurn=*/true);
   }
   wrong = findings->takeDefects();

@@ -13,7 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstdint>
-#include <set>
+#include <unordered_set>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -36,24 +36,23 @@ std::string Points::nameOf(const Op *op) const {
   return titleOf(*op).str() + "@" + std::to_string(points[before(op)].number);
 }
 
-static size_t hashOf(const Timeline &timeline) {
-  uint64_t hash = (uint64_t(timeline.role) << 32) + timeline.length;
-  auto add = [&](uint64_t value) { // llvm::hash_combine takes longer for one number than for many
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
-  };
-  for (const Event &event : timeline.events) {
-    add(event.point);
-    add(event.mixed());
-  }
-  return hash;
+unsigned TimelinePool::numberOf(unsigned role, const Event &event) {
+  llvm::SmallVector<unsigned, 1> &alike =
+      eventsByHash[llvm::hash_combine(role, event.point, event.mixed(), event.doneAt, event.committedAt)];
+  for (const unsigned number : alike)
+    if (roles[number] == role && events[number] == event)
+      return number;
+  alike.push_back(unsigned(events.size()));
+  events.push_back(event);
+  roles.push_back(role);
+  return alike.back();
 }
 
 const Timeline *TimelinePool::keep(const Timeline &timeline) {
-  llvm::SmallVector<std::unique_ptr<const Timeline>, 1> &alike = byHash[hashOf(timeline)];
+  llvm::SmallVector<std::unique_ptr<const Timeline>, 1> &alike = byHash[HashOfList()(timeline.numbers)];
   for (const std::unique_ptr<const Timeline> &other : alike)
     if (other->role == timeline.role && other->length == timeline.length && other->turnBegins == timeline.turnBegins &&
-        other->events == timeline.events)
+        other->numbers == timeline.numbers)
       return other.get();
   return alike.emplace_back(std::make_unique<Timeline>(timeline)).get(); // without room to grow
 }
@@ -121,6 +120,7 @@ public:
 
 private:
   void encode() {
+    courses.resize(roles.size());
     for (const Points *points : numberings) {
       const unsigned number = codes.size();
       codes.emplace_back(points->size());
@@ -199,6 +199,7 @@ private:
   void unrollNow() {
     role = timeline().role;
     timeline().events.clear();
+    timeline().numbers.clear();
     timeline().turnBegins.clear();
     timeline().length = 0;
     course.clear();
@@ -209,8 +210,18 @@ private:
     open.clear();
     choices.begin(current);
     unroll(roles[role]->body, 0);
-    if (!course.empty() && courses.insert({role, course}).second)
+    number();
+    if (!course.empty() && courses[role].insert(course).second)
       visitor.course({role, course, choices.text()});
+  }
+
+  /// The events so far, for the pool.
+  void number() {
+    if (!pool)
+      return;
+    for (const Event &event : timeline().events)
+      timeline().numbers.push_back(pool->numberOf(role, event));
+    timeline().events.clear();
   }
 
   /// From its first place on.
@@ -326,24 +337,26 @@ private:
   /// Timelines have many turns in common. Only groups of cp_async copies reach from one into the next.
   void unrollTurn(const Op &loop, const OpCode &code, unsigned body, size_t turn) {
     choices.beginTurn(current, turn);
-    timeline().turnBegins.push_back(timeline().events.size());
-    std::vector<Event> &events = timeline().events;
+    timeline().turnBegins.push_back(timeline().numbers.size() + timeline().events.size());
     if (hasGroups[role] || !pool)
       return unroll(loop.body, body);
+    number();
+    std::vector<unsigned> &numbers = timeline().numbers;
     hasSufficed = false; // so that no turn depends on the one before, or what comes after on how it was made
     SteeringChoices::Values key = choices.valuesOf(current, turn);
     key.append({role, body, *values[code.variable], *values[code.carry]});
     Turn &known = turns[std::move(key)];
     if (known.length != 0) {
-      events.insert(events.end(), known.events.begin(), known.events.end());
+      numbers.insert(numbers.end(), known.numbers.begin(), known.numbers.end());
       course.insert(course.end(), known.course.begin(), known.course.end());
       return lengthen(known.length);
     }
-    const size_t firstEvent = events.size(), firstPlace = course.size();
+    const size_t firstEvent = numbers.size(), firstPlace = course.size();
     const unsigned before = timeline().length;
     unroll(loop.body, body);
+    number();
     hasSufficed = false;
-    known.events.assign(events.begin() + firstEvent, events.end());
+    known.numbers.assign(numbers.begin() + firstEvent, numbers.end());
     known.course.assign(course.begin() + firstPlace, course.end());
     known.length = timeline().length - before;
   }
@@ -401,15 +414,15 @@ private:
   bool hasSufficed = false;       ///< the last event did
   unsigned now = 0;               ///< the event of the op that is being unrolled, or the one after it
   struct Turn {
-    std::vector<Event> events;
+    std::vector<unsigned> numbers; ///< of its events
     std::vector<int64_t> course;
     unsigned length = 0; ///< 0: not unrolled so far
   };
   /// By what steers it, role, loop, turn and carried value.
   std::unordered_map<SteeringChoices::Values, Turn, HashOfList> turns;
-  std::vector<bool> hasGroups;                                 ///< by role: of cp_async copies
-  std::vector<int64_t> course;                                 ///< of the timeline that is being unrolled
-  std::set<std::pair<unsigned, std::vector<int64_t>>> courses; ///< by role
+  std::vector<bool> hasGroups;                                               ///< by role: of cp_async copies
+  std::vector<int64_t> course;                                               ///< of the timeline that is being unrolled
+  std::vector<std::unordered_set<std::vector<int64_t>, HashOfList>> courses; ///< by role
   uint64_t work = 0;
   unsigned closed = 0;        ///< groups of copies
   std::vector<unsigned> open; ///< events of copies that no wait has completed

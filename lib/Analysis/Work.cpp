@@ -250,6 +250,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::CombineLast:
   case OpKind::MergeParts:
   // A launch of its own, before.
+  case OpKind::Transpose:
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:
   // Little compared with the rest, or nothing: once a tile, no instruction, or what the body has.

@@ -303,7 +303,7 @@ private:
 
   void checkOp(const Op &op) {
     if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles ||
-        op.kind == OpKind::MergeParts)
+        op.kind == OpKind::MergeParts || op.kind == OpKind::Transpose)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
     for (const auto &[operand, info] : llvm::zip(op.operands, opInfo(op.kind).operands))
       if (operand.buffer && operand.buffer->space == Space::Global && !isOfWorkspace(op, info))

@@ -209,6 +209,8 @@ void fagen::addHeadersOfOps(const Kernel &kernel, std::set<llvm::StringRef> &hea
         headers.insert("ops/combine.h");
       if (op.kind == OpKind::MergeParts)
         headers.insert("ops/parts.h");
+      if (op.kind == OpKind::Transpose)
+        headers.insert("ops/transpose.h");
       if (op.kind == OpKind::PlanRows)
         headers.insert("ops/plan.h");
       if (op.kind == OpKind::StoreNumber)

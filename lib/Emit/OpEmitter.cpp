@@ -56,11 +56,12 @@ static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::Strin
                      listOf(indices.take_front(rank), spell), listOf(indices.drop_front(rank), spell));
 }
 
-/// floor_div(a, by_b), floor_mod(a, b, by_b)
+/// floor_div(a, by_b), floor_mod(a, b, by_b), ceil_div(a, b, by_b), rest_of(a, b, by_b)
 static std::string spellDivision(const Kernel &kernel, const Expr &node, const std::string &by,
                                  llvm::function_ref<std::string(const Expr &)> spell) {
-  if (node.kind() == ExprKind::FloorMod)
-    return fmt::format("floor_mod({}, {}, {})", spell(node.lhs()), spell(node.rhs()), by);
+  if (node.kind() != ExprKind::FloorDiv)
+    return fmt::format("{}({}, {}, {})", node.kind() == ExprKind::Mod ? "rest_of" : nameOfCall(node.kind()).str(),
+                       spell(node.lhs()), spell(node.rhs()), by);
   return fmt::format("{}floor_div({}, {})", isNotNegative(kernel, node.lhs()) ? "" : "signed_", spell(node.lhs()), by);
 }
 
@@ -414,6 +415,7 @@ void OpEmitter::emit(const Op &op) {
     return emitBulkStore(op);
   case OpKind::StoreNumber: // of programs
   case OpKind::MergeParts:
+  case OpKind::Transpose:
   case OpKind::Combine: // a kernel of its own
   case OpKind::ClassifyTiles:
   case OpKind::PlanRows:

@@ -91,10 +91,23 @@ void fagen::forEachExprInText(const Op &op, llvm::function_ref<void(const Expr &
   }
 }
 
+/// Those that stand in the text: floor_div has a reciprocal in its divisor's place.
+static void addNamesOf(const TileDivisors &divisors, const Expr &expr, llvm::StringSet<> &names) {
+  if (!expr)
+    return;
+  if (expr.kind() == ExprKind::Variable)
+    names.insert(expr.name());
+  if (expr.kind() == ExprKind::FloorDiv && divisors.of(expr))
+    return addNamesOf(divisors, expr.lhs(), names);
+  for (const Expr &operand : expr.operands())
+    addNamesOf(divisors, operand, names);
+}
+
 /// Names that expressions of the ops depend on, by way of lets, too.
-static llvm::StringSet<> namesUsedBy(const Kernel &kernel, llvm::ArrayRef<const Op *> ops) {
+static llvm::StringSet<> namesUsedBy(const Kernel &kernel, const TileDivisors &divisors,
+                                     llvm::ArrayRef<const Op *> ops) {
   llvm::StringSet<> used;
-  auto use = [&](const Expr &expr) { expr.forEachVariable([&](llvm::StringRef name) { used.insert(name); }); };
+  auto use = [&](const Expr &expr) { addNamesOf(divisors, expr, used); };
   auto useAll = [&](const Op &op) { forEachExprInText(op, use); };
   for (const Op *op : ops) {
     useAll(*op);
@@ -116,7 +129,7 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
                                    std::vector<OpPlan> &places)
     : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
       tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")),
-      used(namesUsedBy(kernel, pointersTo(role.body.ops))) {}
+      used(namesUsedBy(kernel, divisors, pointersTo(role.body.ops))) {}
 
 Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
   Expr result = expr;
@@ -406,6 +419,20 @@ void ProgramOpEmitter::emitMergeParts(MergePartsOp<const Op> merge) {
        ofRole.firstWarp);
 }
 
+void ProgramOpEmitter::emitStoreNumber(StoreNumberOp<const Op> store) {
+  const Matrix matrix = matrixOf(*store);
+  const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(*store), constant(0));
+  line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(store.number()));
+}
+
+void ProgramOpEmitter::emitTranspose(TransposeOp<const Op> transpose) {
+  const Matrix to(transpose.dst()), from(transpose.src());
+  line(out, "transpose_{}<{}, {}, {}>({}, {}, {}, {}, {}, ptx::warp_index() - {});",
+       to.tensor().isPaired ? "paired" : "bytes", constantOf(kernel, to.rows()).value(), transpose.tile(), ofRole.warps,
+       rowsOf(to), rowsOf(from), expression(transpose.column()), expression(to.columns()), expression(from.rows()),
+       ofRole.firstWarp);
+}
+
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
   const Matrix matrix(store.dst());
@@ -492,7 +519,7 @@ size_t ProgramOpEmitter::findPlaceAnew(llvm::ArrayRef<const Op *> ops) const {
   size_t first = ops.size();
   while (first != 0 && ops[first - 1]->kind != OpKind::Loop)
     --first;
-  const llvm::StringSet<> names = namesUsedBy(kernel, ops.drop_front(first));
+  const llvm::StringSet<> names = namesUsedBy(kernel, divisors, ops.drop_front(first));
   const bool readsMemory = llvm::any_of(kernel.lets, [&](const Let &let) {
     return names.contains(let.name) && (let.source || fagen::ir::readsMemory(let.value));
   });
@@ -509,7 +536,7 @@ void ProgramOpEmitter::emitRole() {
   emitBlock(ops.take_front(anew));
   if (anew == ops.size())
     return;
-  llvm::StringSet<> ofRest = namesUsedBy(kernel, ops.drop_front(anew));
+  llvm::StringSet<> ofRest = namesUsedBy(kernel, divisors, ops.drop_front(anew));
   std::swap(used, ofRest);
   {
     const Braces scope(out, "}", "{{ // the tile's place anew: the loop needs the registers");
@@ -526,9 +553,13 @@ void ProgramOpEmitter::emitPlace() {
   for (const GridIndex &index : llvm::reverse(kernel.grid.indices)) {
     const bool isFirst = &index == &kernel.grid.indices.front();
     const std::string extent = asFactor(spelled(index.extent));
+    const TileDivisor *const by = isFirst ? nullptr : divisors.by(expand(kernel, index.extent));
     if (isUsed(index.name))
-      line(out, "const int {} = {}{};", index.name, rest, isFirst ? "" : " % " + extent);
-    rest += " / " + extent;
+      line(out, "const int {} = {};", index.name,
+           isFirst ? rest
+           : by    ? fmt::format("rest_of({}, {}, {})", rest, extent, by->name)
+                   : rest + " % " + extent);
+    rest = by ? fmt::format("floor_div({}, {})", rest, by->name) : rest + " / " + extent;
   }
   for (const Let &let : kernel.lets)
     if (isUsed(let.name) && ofTiles.contains(let.name))
@@ -629,18 +660,16 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return emitStore(op), true;
   case OpKind::StoreLse:
     return emitStoreLse(op), true;
-  case OpKind::StoreNumber: {
-    const Matrix matrix = matrixOf(op);
-    const llvm::SmallVector<Expr, 4> index = matrix.indexOf(firstRowOf(op), constant(0));
-    line(out, "ptx::st_global_u32({}, {});", address(matrix.tensor(), index), expression(StoreNumberOp(op).number()));
-    return true;
-  }
+  case OpKind::StoreNumber:
+    return emitStoreNumber(StoreNumberOp(op)), true;
   case OpKind::StorePartial:
   case OpKind::StoreMergedSplit:
   case OpKind::CombineLast:
     return emitMerge(op), true;
   case OpKind::MergeParts:
     return emitMergeParts(MergePartsOp(op)), true;
+  case OpKind::Transpose:
+    return emitTranspose(TransposeOp(op)), true;
   case OpKind::PlanRows:
     return emitPlanRows(PlanRowsOp(op)), true;
   case OpKind::BulkStore:

@@ -62,6 +62,8 @@ private:
   std::string strideOfParts(const ir::Buffer &tensor) const;
   std::string partsOf(const ir::Op &op, const ir::Operand &parts) const;
   void emitMergeParts(ir::MergePartsOp<const ir::Op> merge);
+  void emitStoreNumber(ir::StoreNumberOp<const ir::Op> store);
+  void emitTranspose(ir::TransposeOp<const ir::Op> transpose);
   void emitPlanRows(ir::PlanRowsOp<const ir::Op> plan);
   void emitLoop(const ir::Op &op);
   void emitBodyOf(const ir::Op &owner);

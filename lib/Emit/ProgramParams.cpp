@@ -4,12 +4,13 @@
 #include "ProgramParams.h"
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/IR/LaunchDivisors.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/TextNames.h"
+#include "fagen/IR/ValueRange.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Twine.h"
 
 #include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>
@@ -68,6 +69,8 @@ ProgramParams::ProgramParams(const Program &program) {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     for (const Scalar &scalar : kernel->scalars)
       add({ProgramParam::Scalar, scalar.name, nullptr, {}, scalar.isReal});
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    addReciprocals(*kernel);
 }
 
 /// Once each: kernels that declare a member mean the same by it (VerifyMembers.cpp).
@@ -84,15 +87,15 @@ static const ProgramParam *findMap(llvm::ArrayRef<ProgramParam> params, const Bu
 }
 
 /// "a_map", "a_map2": of names that the program does not declare.
-std::string ProgramParams::freshMapName(llvm::StringRef tensor) const {
-  std::string name = tensor.str() + "_map";
+std::string ProgramParams::freshName(const std::string &wanted) const {
+  std::string name = wanted;
   auto isTaken = [&](const ProgramParam &param) { return param.name == name; };
   for (unsigned number = 2; declared.contains(name) || llvm::any_of(params, isTaken); ++number)
-    name = (tensor + "_map" + llvm::Twine(number)).str();
+    name = wanted + std::to_string(number);
   return name;
 }
 
-/// Before maps, which take what is left.
+/// Before maps and reciprocals, which take what is left.
 void ProgramParams::addNames(const Kernel &kernel) {
   declared.insert(kernel.sizes.begin(), kernel.sizes.end());
   for (const Scalar &scalar : kernel.scalars)
@@ -117,7 +120,7 @@ void ProgramParams::addMaps(const Kernel &kernel) {
           for (ProgramTensor &known : all)
             known.isWritten |= known.buffer->param == tensorOf(*written).param;
       if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
-        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
+        params.push_back({ProgramParam::Map, freshName(tensor.param + "_map"), &tensor, boxOf(kernel, role, op)});
     });
 }
 
@@ -139,6 +142,32 @@ void ProgramParams::addPointers(const Kernel &kernel) {
         for (const Operand *const global : globalOperandsOf(op))
           addTensor(tensorOf(*global->buffer));
     });
+}
+
+/// by_HQ, or by for what names no one size.
+void ProgramParams::addReciprocals(const Kernel &kernel) {
+  for (const Expr &divisor : launchDivisors(kernel)) {
+    if (llvm::any_of(params, [&](const ProgramParam &known) { return known.divisor == divisor; }))
+      continue;
+    llvm::StringSet<> names;
+    divisor.forEachVariable([&](llvm::StringRef name) { names.insert(name); });
+    const std::string wanted = names.size() == 1 ? "by_" + names.begin()->first().str() : "by";
+    params.push_back({ProgramParam::Reciprocal,
+                      freshName(wanted),
+                      nullptr,
+                      {},
+                      false,
+                      divisor,
+                      valueRange(kernel, divisor).low < 1});
+  }
+}
+
+TileDivisors ProgramParams::divisors(const Kernel &kernel, llvm::StringRef holder) const {
+  std::vector<TileDivisor> found;
+  for (const ProgramParam &param : params)
+    if (param.kind == ProgramParam::Reciprocal)
+      found.push_back({holder.str() + param.name, param.divisor});
+  return TileDivisors(kernel, std::move(found));
 }
 
 bool ProgramParams::hasMapOf(const Buffer &tensor) const {

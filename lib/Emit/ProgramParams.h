@@ -6,6 +6,8 @@
 // order, and the plan lists them in the same.
 #pragma once
 
+#include "form/Divisors.h"
+
 #include "fagen/IR/IR.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -21,11 +23,13 @@ struct BoxShape {
 };
 
 struct ProgramParam {
-  enum Kind : uint8_t { Map, Pointer, Strides, Size, Scalar } kind = Size;
+  enum Kind : uint8_t { Map, Pointer, Strides, Size, Scalar, Reciprocal } kind = Size;
   std::string name;                   ///< of the member
-  const ir::Buffer *tensor = nullptr; ///< not of Size and Scalar
+  const ir::Buffer *tensor = nullptr; ///< of the first three
   BoxShape box = {};                  ///< of Map
   bool isReal = false;                ///< of Scalar: f32; else i32
+  ir::Expr divisor = {};              ///< of Reciprocal: of sizes, integers and constants
+  bool mayBeZero = false;             ///< of Reciprocal: then it is that of 1
 };
 
 /// A tensor among the parameters, whichever kernels name it.
@@ -43,17 +47,20 @@ public:
   bool hasMapOf(const ir::Buffer &tensor) const;
   /// The name of the map for the boxes of a bulk copy or store of a role.
   llvm::StringRef mapOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op) const;
+  /// The reciprocals, as a text names them that holds the parameters by `holder`, "params.".
+  TileDivisors divisors(const ir::Kernel &kernel, llvm::StringRef holder) const;
 
 private:
   void addNames(const ir::Kernel &kernel);
   void addMaps(const ir::Kernel &kernel);
   void addPointers(const ir::Kernel &kernel);
+  void addReciprocals(const ir::Kernel &kernel);
   void add(ProgramParam param);
-  std::string freshMapName(llvm::StringRef tensor) const;
+  std::string freshName(const std::string &wanted) const;
 
   std::vector<ProgramParam> params;
   std::vector<ProgramTensor> all;
-  llvm::StringSet<> declared; ///< what no map is called
+  llvm::StringSet<> declared; ///< what no map and no reciprocal is called
 };
 
 /// The box of a bulk copy or store. One box brings all panels of a tile whose rows are the tensor's from the first

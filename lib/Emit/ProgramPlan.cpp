@@ -31,6 +31,7 @@ using llvm::json::Value;
 
 /// Bytes of the widest access to a part's row (ops/combine.h).
 static constexpr unsigned kVectorOfParts = 16;
+static constexpr unsigned kVectorOfTransposed = 16;
 
 static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
@@ -145,7 +146,8 @@ private:
                                    (op.kind == OpKind::Store && storesVectors(op));
           for (const Operand *const global : globalOperandsOf(op))
             if (tensorOf(*global->buffer).param == tensor.param)
-              most = std::max(most, isByVectors                        ? vector
+              most = std::max(most, op.kind == OpKind::Transpose       ? int64_t(kVectorOfTransposed)
+                                    : isByVectors                      ? vector
                                     : Matrix(*global).isVector()       ? element
                                     : partDimensionOf(*global->buffer) ? int64_t(kVectorOfParts)
                                                                        : std::min(vector, 2 * element));
@@ -225,6 +227,11 @@ private:
       if (param.isReal)
         return fields.push_back(Object{{"kind", "f32"}, {"value", param.name}});
       return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
+    case ProgramParam::Reciprocal: { // fagen/device/reciprocal.h
+      const Expr divisor = param.mayBeZero ? max(param.divisor, constant(1)) : param.divisor;
+      const Expr value = floorDiv(constant(int64_t(1) << 62), divisor) + constant(1);
+      return fields.push_back(Object{{"kind", "i64"}, {"value", postfix(*program.kernels.front(), value)}});
+    }
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "KernelEmitter.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -60,6 +61,8 @@ void ProgramTextEmitter::emitHead() {
 
 void ProgramTextEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers = {"ops/matrix.h", "ops/mma.h", "ops/pipeline.h", "ptx/warpgroup.h", "types.h"};
+  if (llvm::any_of(params.fields(), [](const ProgramParam &each) { return each.kind == ProgramParam::Reciprocal; }))
+    headers.insert("reciprocal.h");
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
     for (const Role &role : kernel->roles)
@@ -74,42 +77,42 @@ void ProgramTextEmitter::emitIncludes() {
   fagen::emitIncludes(out, headers);
 }
 
+/// A member of the struct, and what is said of it.
+static std::pair<std::string, std::string> memberOfParams(const ProgramParam &param, bool isWritten) {
+  switch (param.kind) {
+  case ProgramParam::Map:
+    return {fmt::format("TensorMap {};", param.name),
+            fmt::format("of {}: boxes of {}{} x {}", param.tensor->param,
+                        param.box.panels > 1 ? fmt::format("{} panels of ", param.box.panels) : "", param.box.rows,
+                        param.box.columns)};
+  case ProgramParam::Pointer: {
+    const auto shape = llvm::map_range(param.tensor->shape, [](const Expr &size) { return size.str(); });
+    return {fmt::format("{}{} *{};", isWritten ? "" : "const ", spellType(param.tensor->type).str(), param.name),
+            fmt::format("[{}]", llvm::join(shape, ", "))};
+  }
+  case ProgramParam::Strides:
+    return {fmt::format("long long {}[{}];", param.name, param.tensor->shape.size() - 1),
+            "elements from one to the next along each dimension but the last"};
+  case ProgramParam::Reciprocal:
+    return {fmt::format("Reciprocal {};", param.name), "of " + param.divisor.str()};
+  case ProgramParam::Size:
+  case ProgramParam::Scalar:
+    break;
+  }
+  return {fmt::format("{} {};", param.isReal ? "float" : "int", param.name), ""};
+}
+
 void ProgramTextEmitter::emitParams() {
   line(out, "/// What every kernel of the program takes.\nstruct Params {{");
-  std::vector<std::pair<std::string, std::string>> members;
-  for (const ProgramParam &param : params.fields()) {
-    const bool isWritten = param.tensor && llvm::any_of(params.tensors(), [&](const ProgramTensor &tensor) {
-                             return tensor.isWritten && tensor.buffer->param == param.tensor->param;
-                           });
-    auto shape = [&] {
-      return llvm::join(llvm::map_range(param.tensor->shape, [](const Expr &size) { return size.str(); }), ", ");
-    };
-    switch (param.kind) {
-    case ProgramParam::Map:
-      members.push_back({fmt::format("TensorMap {};", param.name),
-                         fmt::format("of {}: boxes of {}{} x {}", param.tensor->param,
-                                     param.box.panels > 1 ? fmt::format("{} panels of ", param.box.panels) : "",
-                                     param.box.rows, param.box.columns)});
-      break;
-    case ProgramParam::Pointer:
-      members.push_back(
-          {fmt::format("{}{} *{};", isWritten ? "" : "const ", spellType(param.tensor->type).str(), param.name),
-           fmt::format("[{}]", shape())});
-      break;
-    case ProgramParam::Strides:
-      members.push_back({fmt::format("long long {}[{}];", param.name, param.tensor->shape.size() - 1),
-                         "elements from one to the next along each dimension but the last"});
-      break;
-    case ProgramParam::Size:
-    case ProgramParam::Scalar:
-      members.push_back({fmt::format("{} {};", param.isReal ? "float" : "int", param.name), ""});
-      break;
-    }
-  }
   {
     auto scope = out.scope();
-    for (const auto &[code, comment] : members)
+    for (const ProgramParam &param : params.fields()) {
+      const bool isWritten = param.tensor && llvm::any_of(params.tensors(), [&](const ProgramTensor &tensor) {
+                               return tensor.isWritten && tensor.buffer->param == param.tensor->param;
+                             });
+      const auto [code, comment] = memberOfParams(param, isWritten);
       line(out, "{}{}", code, comment.empty() ? "" : " // " + comment);
+    }
   }
   line(out, "}};\n");
 }
@@ -156,14 +159,18 @@ void ProgramTextEmitter::emitGrid(const Kernel &kernel) {
     line(out, "__device__ __forceinline__ int tile_count(const Params &params) {{ return {}; }}\n", count);
   if (grid.order == TileOrder::FirstFirst)
     return;
-  const std::string tiles = ofParams(kernel, grid.indices.back().extent, "params").str();
+  const Expr &extent = grid.indices.back().extent;
+  const std::string tiles = ofParams(kernel, extent, "params").str();
+  const TileDivisors divisors = params.divisors(kernel, "params.");
+  const TileDivisor *const reciprocal = divisors.by(expand(kernel, extent));
+  const std::string by = reciprocal ? reciprocal->name : tiles;
   line(out, "__device__ __forceinline__ int tile_at(const Params &params, int ticket) {{");
   if (const std::optional<TurnOrder> &turns = grid.turns)
-    line(out, "  return longest_tile_first<{}{}>(ticket, {}, {}, {});\n}}\n", turns->rows.str(),
-         turns->tiles ? ", " + turns->tiles->str() : "", tiles, runs.empty() ? "1" : runs,
+    line(out, "  return longest_tile_first<{}{}>(ticket, {}, {}, {}, {});\n}}\n", turns->rows.str(),
+         turns->tiles ? ", " + turns->tiles->str() : "", tiles, by, runs.empty() ? "1" : runs,
          ofParams(kernel, turns->rowsOfRun, "params").str());
   else
-    line(out, "  return last_tile_first(ticket, {});\n}}\n", tiles);
+    line(out, "  return last_tile_first(ticket, {}, {});\n}}\n", tiles, by);
 }
 
 void ProgramTextEmitter::emitRegisters(const Kernel &kernel, const Role &role) {
@@ -179,7 +186,7 @@ void ProgramTextEmitter::emitRegisters(const Kernel &kernel, const Role &role) {
 
 void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   const Points points(role);
-  const TileDivisors divisors(kernel);
+  const TileDivisors divisors = params.divisors(kernel, "cta.params.");
   line(out, "/// Role {}: warps {} to {}.", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
   const Braces scope(out, "}\n", "__device__ __forceinline__ void {}(const Cta &cta) {{", role.name);
   ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);

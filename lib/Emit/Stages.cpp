@@ -70,6 +70,7 @@ static Stage stageOf(const Kernel &kernel, const Op &op) {
   case OpKind::Combine:
   case OpKind::CombineLast:
   case OpKind::MergeParts:
+  case OpKind::Transpose:
   case OpKind::ClassifyTiles:
   case OpKind::BulkStore:
     return Stage::kEpilogue;

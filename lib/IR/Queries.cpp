@@ -324,6 +324,10 @@ TileShape ir::reachOf(const Kernel &kernel, const Role &role, const Op &op, cons
     return {1, 1};
   if (op.kind == OpKind::MergeParts)
     return {1, Matrix(global).isVector() ? 1 : constantOf(kernel, Matrix(global).columns()).value_or(1)};
+  if (const auto transpose = dynCast<TransposeOp>(op)) {
+    const int64_t rows = constantOf(kernel, Matrix(transpose->dst()).rows()).value_or(1), columns = transpose->tile();
+    return &global == &transpose->src() ? TileShape{columns, rows} : TileShape{rows, columns};
+  }
   const Buffer &tile = otherSideOf(op, global);
   const auto combine = dynCast<CombineLastOp>(op);
   if (combine || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit) {

@@ -314,6 +314,26 @@ static void verifyMergeOfParts(MergePartsOp<const Op> merge, VerifierState &stat
            " have equally many columns, a multiple of 128, which constants say");
 }
 
+/// Vectors of 16 elements go to rows of dst: each begins at a multiple of 16 columns, and ends there.
+static void verifyTranspose(TransposeOp<const Op> transpose, VerifierState &state) {
+  auto defect = [&](const Twine &message) { state.defect(transpose->location, "transpose: " + message); };
+  const Buffer &dst = *transpose.dst().buffer, &src = *transpose.src().buffer;
+  for (const Buffer *const matrix : {&dst, &src})
+    if (matrix->shape.size() != 2 || matrix->type != ElementType::E4M3)
+      return defect("%" + matrix->name + " is not a matrix of e4m3: a tensor, or a view (r, c) ->");
+  if (tensorOf(src).isPaired)
+    defect("%" + src.name + " has its columns paired; they are rows of the result");
+  const Matrix to(transpose.dst()), from(transpose.src());
+  const std::optional<int64_t> rows = constantOf(state.kernel, to.rows());
+  if (!rows || *rows % 64 != 0 || constantOf(state.kernel, from.columns()) != rows)
+    defect("%" + dst.name + " has " + to.rows().str() + " rows, %" + src.name + " has " + from.columns().str() +
+           " columns; they are equally many, a multiple of 64, which constants say");
+  auto isOfVectors = [&](const Expr &expr) { return isMultiple(expand(state.kernel, expr), 16); };
+  if (transpose.tile() % 128 != 0 || !isOfVectors(transpose.column()) || !isOfVectors(to.columns()))
+    defect(Twine(transpose.tile()) + " columns from " + transpose.column().str() + " on, of " + to.columns().str() +
+           "; tiles have a multiple of 128, and begin and end with their matrix at multiples of 16");
+}
+
 /// Whole numbers that a launch stores. The caller promises nothing of them, so nothing may be believed.
 static void verifyNumbers(const Op &op, const Buffer &matrix, VerifierState &state) {
   const Buffer &tensor = tensorOf(matrix);
@@ -333,7 +353,7 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
              isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
                           isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::StoreMergedSplit ||
                           op.kind == OpKind::CombineLast || op.kind == OpKind::StoreNumber ||
-                          op.kind == OpKind::MergeParts;
+                          op.kind == OpKind::MergeParts || op.kind == OpKind::Transpose;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
   const bool isOfTensors =
@@ -362,6 +382,8 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
     return verifyNumbers(op, *matrix, state);
   if (op.kind == OpKind::MergeParts)
     return verifyMergeOfParts(MergePartsOp(op), state);
+  if (const auto transpose = dynCast<TransposeOp>(op))
+    return verifyTranspose(*transpose, state);
   if (isOfColumn) {
     verifyColumn(op, *matrix, state);
     if (op.kind == OpKind::StoreLse && !op.has(Attr::Factor) && !op.has(Attr::Unit))

@@ -371,7 +371,7 @@ private:
   void checkPaired(const Op &op) {
     const std::optional<Product> product = asProduct(op);
     const bool isBox = op.kind == OpKind::BulkStore || op.kind == OpKind::CopyIssue;
-    const bool makes = op.kind == OpKind::Convert || op.kind == OpKind::StageOutput;
+    const bool makes = op.kind == OpKind::Convert || op.kind == OpKind::StageOutput || op.kind == OpKind::Transpose;
     auto isPaired = [](const Operand &operand) {
       const Buffer *const buffer = operand.buffer;
       return buffer && (buffer->space == Space::Global ? tensorOf(*buffer) : *buffer).isPaired;
@@ -381,9 +381,10 @@ private:
     const auto paired = llvm::find_if(op.operands, isPaired);
     const std::string name = "%" + paired->buffer->name;
     if (!isBox && !makes && !product)
-      return defect(op, name +
-                            " has its columns paired; conversions, stage_output, bulk copies and stores, and products "
-                            "take them so");
+      return defect(
+          op, name +
+                  " has its columns paired; conversions, stage_output, transpose, bulk copies and stores, and products "
+                  "take them so");
     const unsigned first = product ? 1 : 0; // of the two that are to agree
     if (!makes && isPaired(op.operands[first]) != isPaired(op.operands[first + 1]))
       return defect(op, name + " has its columns paired, the other operand in order; both have one order");

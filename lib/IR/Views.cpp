@@ -207,8 +207,19 @@ const Buffer *fagen::ir::globalOf(const Op &op) {
 Matrix fagen::ir::matrixOf(const Op &op) { return Matrix(*globalOperandOf(op)); }
 
 Expr fagen::ir::rowEndOf(const Op &op) { return op.has(Attr::Limit) ? op.expr(Attr::Limit) : matrixOf(op).rows(); }
-Expr fagen::ir::firstRowOf(const Op &op) { return op.expr(Attr::Row); }
+Expr fagen::ir::firstRowOf(const Op &op) { return op.has(Attr::Row) ? op.expr(Attr::Row) : constant(0); }
 Expr fagen::ir::firstColumnOf(const Op &op) {
   const Expr column = op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0);
   return op.has(Attr::First) ? column + constant(op.integer(Attr::First)) : column;
+}
+
+static bool isTransposed(const Op &op, const Operand &matrix) {
+  const auto transpose = dynCast<TransposeOp>(op);
+  return transpose && &matrix == &transpose->src();
+}
+Expr fagen::ir::firstRowOf(const Op &op, const Operand &matrix) {
+  return isTransposed(op, matrix) ? firstColumnOf(op) : firstRowOf(op);
+}
+Expr fagen::ir::firstColumnOf(const Op &op, const Operand &matrix) {
+  return isTransposed(op, matrix) ? firstRowOf(op) : firstColumnOf(op);
 }

@@ -22,7 +22,7 @@ namespace {
 struct GateInfo {
   StringRef name;
   bool isInteger; ///< bytes, registers or CTAs
-  bool isTime;    ///< microseconds, or a factor of a baseline
+  bool isRatio;   ///< may be a factor of a baseline
   bool isBytes;
   StringRef what; ///< what its number counts
 };
@@ -34,6 +34,7 @@ constexpr GateInfo kGates[] = {
     {"ctas", true, false, false, "it counts CTAs that an SM holds"},
     {"error", false, false, false, "it is the largest difference of O"},
     {"time", false, true, false, "it is in microseconds, or a factor of a baseline"},
+    {"joules", false, true, false, "it is the energy of a launch, or a factor of a baseline"},
 };
 constexpr const char kWhatAGateTakes[] =
     "a gate's value is made of numbers, + - * / and ( ); a second limit is a gate of its own";
@@ -92,7 +93,7 @@ std::optional<Quantity> GateFolder::fold(const ast::Expr &expr) {
 
 std::optional<Quantity> GateFolder::foldName(const ast::Expr &expr) {
   std::vector<StringRef> baselines(std::begin(kBaselines), std::end(kBaselines));
-  if (!gate.isTime)
+  if (!gate.isRatio)
     return fail(expr, fmt::format("{} is compared with a number, not with '{}'", gate.name.str(), expr.name));
   if (is_contained(baselines, expr.name))
     return Quantity{1, expr.name};
@@ -148,6 +149,7 @@ static std::string whyItIsFixed(const Gate &gate) {
                      gate.name == "spills"   ? "spills == 0"
                      : gate.name == "shared" ? "shared <= 48 KiB"
                      : gate.name == "error"  ? "error <= 0.002"
+                     : gate.name == "joules" ? "joules <= 1.05 * sdpa"
                                              : "time <= 1.05 * sdpa");
 }
 

@@ -53,8 +53,8 @@ StringRef hintForKey(StringRef word) {
                              kStages[] = {"num_stages", "pipeline", "pipeline_stages", "depth"},
                              kInstruction[] = {"instruction", "tensor_cores", "instr", "use_mma"},
                              kSplits[] = {"splits", "num_splits", "split_k", "split_kv"},
-                             kGates[] = {"registers", "maxregs", "max_registers", "spills",
-                                         "ctas",      "shared",  "error",         "time"},
+                             kGates[] = {"registers", "maxregs", "max_registers", "spills", "ctas",
+                                         "shared",    "error",   "time",          "joules"},
                              kArch[] = {"gpu", "arch", "target"},
                              kPersistent[] = {"persistent", "persist", "persistent_kernel"},
                              kSpecialized[] = {"warp_specialized", "specialized", "warp_specialization", "producer"};

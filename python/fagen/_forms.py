@@ -188,14 +188,16 @@ class Scores(NamedTuple):
     cap: float = 0.0
     slopes: object = None
     sinks: object = None
+    bias: object = None  # the args of `bias`, `visible` or `bias_visible`: what is added to scores, and which are seen, by row and key
     keys: object = None  # (form, its args): a row sees an interval of keys that tensors say, and left and right are open
     is_of_block: bool = False  # a part of the rows and keys, whose bounds may be negative
 
 
 _PARAMS = {"window": ("window",), "local": ("left", "right"), "softcap": ("cap",), "gemma2": ("cap", "window"), "alibi": ("slope",),
            "sink": ("sinks",), "gpt_oss": ("window", "sinks"), "rows": ("first", "last"), "documents": ("first",),
-           "same_document": ("document",), "prefix": ("prefix",), "chunked": ("chunk",)}
-_TENSORS = ("slope", "sinks", "first", "last", "document", "prefix")
+           "same_document": ("document",), "prefix": ("prefix",), "chunked": ("chunk",),
+           "bias": ("bias",), "visible": ("visible",), "bias_visible": ("bias", "visible")}
+_TENSORS = ("slope", "sinks", "first", "last", "document", "prefix", "bias", "visible")
 
 
 def scores_of(form, args):
@@ -206,6 +208,8 @@ def scores_of(form, args):
         return None
     if form in ("rows", "documents", "same_document", "prefix", "chunked"):
         return Scores(keys=(form, args))
+    if form in ("bias", "visible", "bias_visible"):
+        return Scores(bias=args)
     if form == "local":
         return Scores(args["left"], args["right"])
     return Scores(args["window"] - 1 if "window" in args else -1, 0, float(args.get("cap", 0.0)), args.get("slope"), args.get("sinks"))

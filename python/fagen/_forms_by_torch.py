@@ -253,13 +253,15 @@ class _WithGradientOfScores(torch.autograd.Function):
         grad = torch.zeros_like(o) if grad is None else grad
         attention, bshd = ctx.attention, ctx.attention.bshd
         scores = _forms.scores_of(ctx.form, {**attention.args, **dict(zip(ctx.names, tensors))})
-        if _gradients.has_program(q, k, v, bshd, scores):
-            wants_slopes = any(name == "slope" and wanted for name, wanted in zip(ctx.names, ctx.needs_input_grad[7:]))
-            of_slopes = torch.zeros_like(scores.slopes, dtype=torch.float64) if wants_slopes else None
-            found = _gradients.backward(grad, q, k, v, o, lse, attention.scale, None, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes)
-            of_tensors = [_gradients.of_sinks(grad, o, lse, t, bshd, grad_lse) if name == "sinks" else
-                          of_slopes.to(t.dtype) if name == "slope" and wants_slopes else None for name, t in zip(ctx.names, tensors)]
-            return None, None, None, None, *found, *of_tensors
+        wanted = {name: tensor for name, tensor, wants in zip(ctx.names, tensors, ctx.needs_input_grad[7:]) if wants}
+        if _gradients.has_program(q, k, v, bshd, scores) and (scores.bias is None or _gradients.are_weights_known(lse)):
+            of_slopes = torch.zeros_like(wanted["slope"], dtype=torch.float64) if "slope" in wanted else None
+            of_bias = torch.zeros_like(_gradients.with_four(wanted["bias"]), dtype=torch.float32) if "bias" in wanted else None
+            found = _gradients.backward(grad, q, k, v, o, lse, attention.scale, None, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes,
+                                        of_bias=of_bias)
+            of = {"slope": lambda t: of_slopes.to(t.dtype), "bias": lambda t: of_bias.reshape(t.shape).to(t.dtype),
+                  "sinks": lambda t: _gradients.of_sinks(grad, o, lse, t, bshd, grad_lse)}
+            return None, None, None, None, *found, *(of[name](wanted[name]) if name in wanted else None for name in ctx.names)
         window = _forms.window_of(ctx.form, attention.args)
         if grad_lse is not None or window is None:
             return None, None, None, None, *attention.backward(grad, grad_lse, q, k, v, ctx.names, tensors)

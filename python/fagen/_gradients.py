@@ -14,11 +14,12 @@ from ._forms import Scores
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEAD_DIMS = (64, 96, 128, 192, 256)
-_FEW_HEAD_DIMS = (64, 128)  # of slopes, and of intervals of keys
+_FEW_HEAD_DIMS = (64, 128)  # of slopes, biases and intervals of keys
 _OF_WGMMA, _OLDEST = (9, 0), (8, 0)  # compute capabilities
 _ROWS = 128  # of a tile: dS has a multiple of them
 _MOST_SCRATCH = 1 << 30  # bytes of dS at a time
 _MOST_ROWS, _MOST_HEADS = 1 << 20, 4096  # the program's sizes
+_LARGEST_LSE = 8192.0  # beyond, a weight is off by more than 2^-10 of itself
 _BYTES = 16  # that rows begin at multiples of
 
 
@@ -50,8 +51,10 @@ def _scratch_of_head(rows, keys):
 
 def _head_dims(scores, text):
     """Of these scores, by programs of this text."""
-    if scores is None or (scores.slopes is None and scores.keys is None):
+    if scores is None or (scores.slopes is None and scores.keys is None and scores.bias is None):
         return _HEAD_DIMS
+    if scores.bias is not None:
+        return _FEW_HEAD_DIMS
     return () if text else _FEW_HEAD_DIMS
 
 
@@ -63,7 +66,7 @@ def is_slower(device):
 
 def has_program(q, k, v, bshd, scores=None):
     """Whether backward() takes these: float16 or bfloat16, head dims up to 256, on a GPU of compute capability 8.0 or newer;
-    slopes and intervals of keys on one of 9.0."""
+    with a bias up to 128; slopes and intervals of keys on one of 9.0."""
     if not all(_is_plain(t) for t in (q, k, v)):
         return False
     if scores is not None and scores.slopes is not None and scores.slopes.dim() != 1:
@@ -107,17 +110,26 @@ def _pieces(batch, kv_heads, group, scratch):
     return min(batch, max(1, most // group // heads)), heads, group
 
 
-def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, scores=None, of_slopes=None):
+def are_weights_known(lse):
+    """Whether LSE says each weight about as well as P is rounded: of rows whose scores are all -1e9 it has lost the logarithm of the sum. Waits for
+    the GPU, but while a graph is captured, where the answer is yes."""
+    if lse.is_cuda and torch.cuda.is_current_stream_capturing():
+        return True
+    return not bool(((lse.abs() > _LARGEST_LSE) & lse.isfinite()).any())
+
+
+def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, scores=None, of_slopes=None, of_bias=None):
     """Gradients of q, k and v, laid out as these are, from those of O and of LSE (None: of no effect).
 
     lse, grad_lse: float32 [batch, heads, rows], natural logarithms. scores: which keys a row sees, and what becomes of scores, in place of
-    `causal`. LSE is of scores as they are then, a sink among them. of_slopes: float64 [heads], to which the gradient of its slopes is added.
+    `causal`. LSE is of scores as they are then, a sink among them. of_slopes: float64 [heads], to which the gradient of its slopes is added. of_bias: float32, of
+    the bias' shape with four dimensions, likewise.
     """
     scores = scores or Scores(right=0 if causal else -1)
     width = min(d for d in _head_dims(scores, _text_for(q.device)) if d >= max(q.shape[-1], v.shape[-1]))
     if width != q.shape[-1] or width != v.shape[-1]:  # zeros after the columns add nothing
         padded = (torch.nn.functional.pad(t, (0, width - t.shape[-1])) for t in (grad.to(q.dtype), q, k, v, o))
-        found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes)
+        found = backward(*padded, lse, scale, causal, bshd, grad_lse=grad_lse, scores=scores, of_slopes=of_slopes, of_bias=of_bias)
         return tuple(t[..., :like.shape[-1]] for t, like in zip(found, (q, k, v)))
     results = [_like(t) for t in (q, k, v)]
     given = [_heads_first(t, bshd) for t in (grad.to(q.dtype), q, k, v, o)]
@@ -126,8 +138,10 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
     of_rows = [lse] if grad_lse is None else [lse, grad_lse]
     if scores.keys is not None:
         scores = scores._replace(keys=_intervals(*scores.keys, q.shape[0], rows, keys, q.device))
+    if scores.bias is not None:
+        scores = scores._replace(bias=_bias_of(scores.bias, (*given[1].shape[:3], keys), q.device))
     if _scratch_of_head(rows, keys) <= _MOST_SCRATCH:
-        _backward_of_block(*given, of_rows, scale, scores, *into, of_slopes)
+        _backward_of_block(*given, of_rows, scale, scores, *into, of_slopes, of_bias=of_bias)
         return tuple(results)
     sums = [torch.zeros(t.shape, dtype=torch.float32, device=t.device) for t in into]
     for its_rows, its_keys, moved, seen in _blocks(rows, keys, scores):
@@ -136,7 +150,8 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd, *, grad_lse=None, score
         its_lse, *its_grad = (t[:, :, its_rows] for t in of_rows)
         if moved and scores.slopes is not None:
             its_lse = its_lse + scores.slopes.float()[:, None] * moved
-        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts, of_slopes, moved)
+        its_bias = None if of_bias is None else _part(of_bias, slice(None), slice(None), its_rows, its_keys)
+        _backward_of_block(grad, q, k, v, o, [its_lse, *its_grad], scale, seen, *parts, of_slopes, moved, its_bias)
         for total, one, part in zip(sums, (its_rows, its_keys, its_keys), parts):
             total[:, :, one] += part
     for result, total in zip(into, sums):
@@ -173,6 +188,8 @@ def _blocks(rows, keys, scores):
                 its = scores._replace(left=left - moved, right=right + moved, is_of_block=True)
                 if scores.keys is not None:
                     its = its._replace(keys=[t[:, begin:end] - first for t in scores.keys])
+                if scores.bias is not None:
+                    its = its._replace(bias=scores.bias[:, :, begin:end, first:last])
                 yield slice(begin, end), slice(first, last), moved, its
 
 
@@ -190,6 +207,26 @@ def _intervals(form, args, batch, rows, keys, device):
     given = args["first" if form == "documents" else "document"].long().expand(batch, keys)
     own = given.gather(1, at)
     return [own if form == "documents" else torch.searchsorted(given.contiguous(), own.contiguous()), place]
+
+
+def with_four(tensor):
+    """Its dimensions, with those in front that it lacks."""
+    return tensor.reshape((1,) * (4 - tensor.dim()) + tensor.shape)
+
+
+def _part(tensor, *places):
+    """Of each dimension a part; of one that is repeated all."""
+    return tensor[tuple(slice(None) if size == 1 else place for place, size in zip(places, tensor.shape))]
+
+
+def _bias_of(args, shape, device):
+    """What is added to scores, float32 of [batch, heads, rows, keys], a row's keys side by side: -inf where a row does not see a key. It is no
+    larger than what it is made of, but that it has all keys."""
+    bias = with_four(args["bias"]).detach() if "bias" in args else torch.zeros((1, 1, 1, 1), device=device)
+    if "visible" in args:
+        bias = torch.where(with_four(args["visible"]) != 0, bias, -math.inf)
+    bias = bias.expand(*bias.shape[:3], shape[3])
+    return (bias if bias.stride(3) == 1 else bias.contiguous()).expand(shape)
 
 
 def _tiles_of(first, last, keys):
@@ -221,6 +258,8 @@ def _program_of(q, k, scores):
     if scores.keys is not None:
         name, (first, last) = "_rows", scores.keys
         by_batch = {"firsts": _for_boxes(first.float().contiguous()), "lasts": _for_boxes(last.float().contiguous()), **_tiles_of(first, last, keys)}
+    elif scores.bias is not None:
+        name = "_bias"
     elif scores.slopes is not None:
         name, by_head = "_alibi", {"slope": (scores.slopes.float() * math.log2(math.e))[:, None].repeat(1, _ROWS)}
     numbers = {"left": max(-_MOST_ROWS, min(left, _MOST_ROWS)), "right": max(-_MOST_ROWS, min(right, _MOST_ROWS))}
@@ -237,8 +276,27 @@ def _add_of_slopes(ds, rows, moved, of_slopes):
     of_slopes += ((of_keys * key).sum(-1) - (of_rows[..., :rows] * place).sum(-1)).sum(0).flatten()
 
 
-def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_slopes=None, moved=0):
-    """Into dq, dk and dv. All are [batch, heads, rows, columns]. of_rows: LSE, and its gradient if there is one. of_slopes, moved: as of
+def _add_of_bias(ds, rows, of_bias):
+    """The gradient of a bias, [batch or 1, heads or 1, rows or 1, keys or 1]: dS, summed over what is repeated. ds: as of _add_of_slopes()."""
+    ds = ds.flatten(1, 2)[..., :rows].transpose(-1, -2)
+    repeated = [dim for dim, size in enumerate(of_bias.shape) if size == 1 and ds.shape[dim] > 1]
+    of_bias += ds.sum(repeated, keepdim=True, dtype=torch.float32) if repeated else ds
+
+
+def _with_rows_last(ds, group):
+    """dS^T, [batch, heads of K/V, query heads of each, keys, rows and more], as programs by mma_sync leave it: in tiles of rows."""
+    return ds.unflatten(2, (group, -1)).movedim(3, 4).flatten(4)
+
+
+def _memory_of_ds(q, batch, heads, group, keys, is_every_tile_written):
+    """For dS^T of one launch, as the program for q's device lays it out."""
+    tiles = -(-q.shape[2] // _ROWS)
+    shape = (batch, heads, group * tiles, keys, _ROWS) if _text_for(q.device) else (batch, heads, group, keys, tiles * _ROWS)
+    return (q.new_empty if is_every_tile_written else q.new_zeros)(shape)
+
+
+def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_slopes=None, moved=0, of_bias=None):
+    """Into dq, dk and dv. All are [batch, heads, rows, columns]. of_rows: LSE, and its gradient if there is one. of_slopes, of_bias, moved: as of
     backward() and of _blocks()."""
     grad, q, k, v, o = (_for_boxes(t) for t in (grad, q, k, v, o))
     group = q.shape[1] // k.shape[1]
@@ -260,12 +318,17 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_
                 rows = (kv[0], slice(first, first + heads * part))
                 of_k, of_v = (t if parts == 1 else t[p] for t in sums)
                 more = {**{name: t[kv[0]] for name, t in by_batch.items()}, **{name: t[rows[1]] for name, t in by_head.items()}}
-                if of_slopes is not None:  # tiles that no row sees are not written
-                    more["ds"] = q.new_zeros((of_k[kv].shape[0], of_k[kv].shape[1], part, k.shape[2], -(-q.shape[2] // _ROWS) * _ROWS))
+                if scores.bias is not None:
+                    more["bias"] = scores.bias[rows]
+                if of_slopes is not None or of_bias is not None:  # tiles that no row sees are not written
+                    more["ds"] = _memory_of_ds(q, *of_k[kv].shape[:2], part, k.shape[2], of_slopes is None)
                 program(o=o[rows], dout=grad[rows], lse=of_rows[0][rows], dlse=of_rows[-1][rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows],
                         dk=of_k[kv], dv=of_v[kv], **more, **numbers)
                 if of_slopes is not None:
                     _add_of_slopes(more["ds"], q.shape[2], moved, of_slopes[rows[1]])
+                if of_bias is not None:
+                    ds = _with_rows_last(more["ds"], part) if _text_for(q.device) else more["ds"]
+                    _add_of_bias(ds, q.shape[2], _part(of_bias, *rows, slice(None), slice(None)))
     if parts > 1:
         for result, each in zip((dk, dv), sums):
             result.copy_(each.sum(0, dtype=torch.float32))

@@ -5,6 +5,6 @@ from typing import Literal, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-def quantize(x: Tensor, scales: Literal["head", "tensor"] = "head", *, kv_heads: Optional[int] = None,
+def quantize(x: Tensor, scales: Literal["head", "tensor", "block"] = "head", *, kv_heads: Optional[int] = None,
              layout: Literal["bshd", "bhsd"] = "bshd", dtype: torch.dtype = ...,
-             amax: Union[None, float, Tensor] = None) -> Tuple[Tensor, Tensor]: ...
+             amax: Union[None, float, Tensor] = None, mean: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]: ...

@@ -135,7 +135,7 @@ def test_quantize_what_is_not_finite(dtype):
     assert values[0].isnan() and values[1:3].tolist() == [most, -most] and values[6] == most and values[5] == 0 and values[4] == -most
     clipped, _ = fagen.quantize(x, dtype=dtype, amax=4.0)
     assert clipped.float().flatten()[4] == -most
-    with pytest.raises(fagen.ArgumentError, match='scales is .row.; it is "head" or "tensor"'):
+    with pytest.raises(fagen.ArgumentError, match='scales is .row.; it is "head", "tensor" or "block"'):
         fagen.quantize(x, "row")
     with pytest.raises(fagen.ArgumentError, match="kv_heads is 3, which does not divide the 1 heads"):
         fagen.quantize(x, kv_heads=3)
@@ -147,3 +147,42 @@ def test_quantize_in_a_graph():
     x = torch.randn(1, 5, 2, 64, generator=torch.Generator().manual_seed(1)).bfloat16()
     for wanted, found in zip(fagen.quantize(x), torch.compile(fagen.quantize, fullgraph=True, backend="aot_eager")(x)):
         assert torch.equal(wanted.float(), found.float())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("head_dim,shape,layout", [(64, (2, 150, 4), "bshd"), (128, (1, 3, 260), "bhsd"), (64, (1, 1, 2), "bshd")])
+def test_programs_quantize_as_torch(dtype, head_dim, shape, layout):
+    draw = torch.Generator().manual_seed(head_dim + shape[1])
+    x = (torch.randn(*shape, head_dim, generator=draw) * torch.randn(*shape, 1, generator=draw).exp() ** 2).to(dtype)
+    x.view(-1)[:7] = torch.tensor([math.nan, math.inf, -math.inf, 6e4, -0.0, 1e-7, -2e-5]).to(dtype)
+    heads = shape[2 if layout == "bshd" else 1]
+    mean = torch.randn(shape[0], heads, head_dim, generator=draw)
+    calls = [{"scales": scales, "kv_heads": kv, "mean": m} for scales in ("head", "tensor", "block") for kv in {heads, 1} for m in (None, mean)]
+    calls += [{"amax": 3.0}, {"amax": torch.tensor(0.5)}, {"scales": "block", "amax": 2e-3}]
+    for call in calls:
+        bytes_, descale = fagen.quantize(x, layout=layout, **call)
+        _torch_programs.set_emulator(None)
+        wanted, factor = fagen.quantize(x, layout=layout, **call)
+        _torch_programs.set_emulator(emulate(LIBRARY, 90))
+        assert torch.equal(descale, factor), call
+        is_nan = wanted.float().isnan()
+        assert is_nan.any() and torch.equal(bytes_.float().isnan(), is_nan), call
+        assert torch.equal(bytes_.view(torch.uint8)[~is_nan], wanted.view(torch.uint8)[~is_nan]), call
+
+
+def test_programs_are_what_quantizes():
+    launched = []
+    emulator = emulate(LIBRARY, 90)
+    _torch_programs.set_emulator(lambda kernels, call: (launched.append(call.program), emulator(kernels, call)))
+    x = torch.randn(1, 5, 2, 64)
+    fagen.quantize(x)
+    fagen.quantize(x, amax=2.0)
+    fagen.quantize(x, dtype=torch.float8_e5m2)
+    fagen.quantize(x[..., :32])
+    assert len(launched) == 3
+
+
+def test_quantize_refuses_means():
+    x = torch.randn(1, 5, 2, 64)
+    with pytest.raises(fagen.ArgumentError, match=r"mean is .*; it is float32 on cpu, of shape \(1, 2, 64\)"):
+        fagen.quantize(x, mean=torch.zeros(2, 64))

@@ -415,3 +415,87 @@ def test_who_computes_plain_gradients_of_other_gpus(monkeypatch):
         torch.use_deterministic_algorithms(False)
     capability[0] = (9, 0)
     assert not _gradients.is_slower(torch.device("cuda", 0)) and not _gradients.is_slower(torch.device("cpu"))
+
+
+def torch_of(q, k, v, bias, seen=None):
+    """O [batch, rows, heads, columns] in float64, of q, k and v laid out so."""
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    scores = q @ k.repeat_interleave(group, 1).transpose(-1, -2) * 0.125 + bias
+    scores = scores if seen is None else scores.masked_fill(~seen, -torch.inf)
+    return (_by_torch.softmax(scores)[0] @ v.repeat_interleave(group, 1)).transpose(1, 2)
+
+
+@pytest.mark.parametrize("text, shape, scratch, hidden", [
+    ("", (2, 2, 40, 70), None, False), ("", (1, 2, 40, 70), 2 * 2 * 70 * 128, True), ("", (2, 1, 70), None, False),
+    ("", (2, 1, 40, 1), None, True), ("_sync", (2, 2, 40, 70), None, True), ("_sync", (40, 70), 70 * 128 * 2, False),
+])
+def test_biases_have_gradients(calls, monkeypatch, text, shape, scratch, hidden):
+    """dS, summed over what is repeated, as near to float64 as rounding P, dS and O costs; the same bits twice. With a mask rows see no key."""
+    monkeypatch.setattr(_gradients, "_text_when_emulated", text)
+    _torch_programs.set_emulator(emulate(LIBRARY, 80 if text else 90))
+    if scratch:
+        monkeypatch.setattr(_gradients, "_MOST_SCRATCH", scratch)
+    q, k, v, grad = drawn("f16", 2, 1, 40, 70, 64, batch=2)
+    draw = torch.Generator().manual_seed(3)
+    args = {"bias": torch.randn(shape, generator=draw).requires_grad_()}
+    if hidden:
+        args["visible"] = torch.randint(0, 3, (2, 1, 40, 70), generator=draw, dtype=torch.uint8)
+        args["visible"][0, :, 17] = 0
+    inputs = [*(t.detach().requires_grad_() for t in (q, k, v)), args["bias"]]
+    found, again = (torch.autograd.grad(form_attention(inputs[:3], "_".join(args), args)[0], inputs, grad) for _ in range(2))
+    wide = [t.detach().double().requires_grad_() for t in inputs]
+    wanted = torch.autograd.grad(torch_of(*wide, args["visible"] != 0 if hidden else None), wide, grad.double())
+    assert found[3].shape == shape and all(map(torch.equal, found, again))
+    assert {name for name, *_ in calls} == {f"backward{text}_f16_d64_bias"} and (len(calls) > 2) == bool(scratch)
+    for ours, exact_one in zip(found[:3], wanted):
+        assert (ours - exact_one).abs().max() <= 6 * torch.finfo(q.dtype).eps * exact_one.abs().max()
+    terms = (2 * 2 * 40 * 70 / found[3].numel()) ** 0.5  # that are rounded each for itself
+    assert (found[3] - wanted[3]).abs().max() <= terms * torch.finfo(q.dtype).eps * wanted_of_terms(wide, grad, args).abs().max()
+    if shape[-1] > 1:  # what all keys of a row have in common has no gradient
+        assert (found[3] - wanted[3]).abs().max() <= 0.02 * wanted[3].abs().max()
+
+
+def wanted_of_terms(wide, grad, args):
+    """dS of each batch, head, row and key."""
+    bias = wide[3].detach().expand(2, 2, 40, 70).clone().requires_grad_()
+    seen = args["visible"] != 0 if "visible" in args else None
+    return torch.autograd.grad(torch_of(*(t.detach() for t in wide[:3]), bias, seen), bias, grad.double())[0]
+
+
+def test_bias_in_blocks(calls, monkeypatch):
+    monkeypatch.setattr(_gradients, "_MOST_SCRATCH", 2 * 128 * 128)
+    q, k, v, grad = drawn("bf16", 2, 1, 200, 300, 64)
+    bias = torch.randn(2, 200, 300, generator=torch.Generator().manual_seed(4)).requires_grad_()
+    inputs = [*(t.detach().requires_grad_() for t in (q, k, v)), bias]
+    found = torch.autograd.grad(form_attention(inputs[:3], "bias", {"bias": bias})[0], inputs, grad)
+    wide = [t.detach().double().requires_grad_() for t in inputs]
+    wanted = torch.autograd.grad(torch_of(*wide), wide, grad.double())
+    assert len(calls) > 5
+    for ours, exact_one in zip(found, wanted):
+        assert (ours - exact_one).abs().max() <= 10 * torch.finfo(q.dtype).eps * exact_one.abs().max()
+
+
+@pytest.mark.parametrize("hidden, launches", [(-1e4, 0), (-1e9, 0), (torch.finfo(torch.float32).min, 0), (-30.0, 1)])
+def test_rows_whose_keys_all_have_large_biases(calls, hidden, launches):
+    """Of these LSE has lost the logarithm of the sum: PyTorch computes anew. Single keys with such biases have no weight."""
+    q, k, v, grad = drawn("f16", 1, 1, 40, 50, 64)
+    bias = torch.zeros(40, 50)
+    bias[:, 3] = torch.finfo(torch.float32).min
+    bias[5] = hidden
+    inputs = [*(t.detach().requires_grad_() for t in (q, k, v)), bias.requires_grad_()]
+    found = torch.autograd.grad(form_attention(inputs[:3], "bias", {"bias": bias})[0], inputs, grad)
+    assert len(calls) == launches and all(t.isfinite().all() for t in found)
+    wide = [t.detach().float().requires_grad_() for t in inputs]
+    programs = _forms_by_torch.find(_kernels.ready()._directories, "bias", ("bias",))
+    attention = _forms_by_torch.Attention(programs, {"bias": wide[3]}, *wide[:3], 0.125, True)
+    wanted = torch.autograd.grad(attention.step(0, 40, *wide[:3], {"bias": wide[3]})[0].transpose(1, 2), wide, grad.float())
+    for ours, exact_one in zip(found, wanted):
+        assert (ours - exact_one).abs().max() <= 6 * torch.finfo(q.dtype).eps * exact_one.abs().max()
+
+
+def test_masks_by_element(calls):
+    q, k, v, grad = drawn("bf16", 2, 1, 60, 130, 128)
+    visible = torch.randint(0, 2, (1, 2, 60, 130), generator=torch.Generator().manual_seed(5), dtype=torch.uint8)
+    assert_as_form(q, k, v, grad, "visible", {"visible": visible})
+    assert [name for name, *_ in calls] == ["backward_bf16_d128_bias"]

@@ -90,8 +90,9 @@ struct Event {
 };
 
 struct Timeline {
-  std::string steps; ///< full_tiles = 1, key_tiles = 3; of none in a pool
-  std::vector<Event> events;
+  std::string steps;                 ///< full_tiles = 1, key_tiles = 3; of none in a pool
+  std::vector<Event> events;         ///< of none in a pool
+  std::vector<unsigned> numbers;     ///< in a pool: what its events are called there
   unsigned length = 0;               ///< of all events, also those that were not wanted
   unsigned role = 0;                 ///< whose warps these are, by its place among the roles that run
   unsigned firstWarp = 0, warps = 0; ///< that do this
@@ -108,15 +109,22 @@ inline constexpr const char *kTooManySteps = "there are too many steps of its lo
 bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Points &points, std::string &problem,
                      llvm::function_ref<void(const Timeline &)> visit);
 
-/// Timelines, each once.
+/// Timelines, each once. They have most of their events in common, so these stand here once, too, and timelines are
+/// lists of their numbers.
 class TimelinePool {
 public:
+  /// The number of an event of the role.
+  unsigned numberOf(unsigned role, const Event &event);
+  const Event &operator[](unsigned number) const { return events[number]; }
   /// One of the role with the same events, whichever of its warps: a copy, or an older one.
   const Timeline *keep(const Timeline &timeline);
   /// What is kept, of these warps: the one that there is of them.
   const Timeline *of(const Timeline &warps, const Timeline &kept);
 
 private:
+  std::vector<Event> events;
+  std::vector<unsigned> roles; ///< by event
+  std::unordered_map<size_t, llvm::SmallVector<unsigned, 1>> eventsByHash;
   std::unordered_map<size_t, llvm::SmallVector<std::unique_ptr<const Timeline>, 1>> byHash;
   llvm::DenseMap<std::pair<const Timeline *, unsigned>, std::unique_ptr<Timeline>> twins; ///< by their first warp
 };

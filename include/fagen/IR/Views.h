@@ -86,5 +86,8 @@ Expr rowEndOf(const Op &op);
 /// it.
 Expr firstRowOf(const Op &op);
 Expr firstColumnOf(const Op &op);
+/// Likewise in one of its matrices: rows of what is transposed are columns of what it becomes.
+Expr firstRowOf(const Op &op, const Operand &matrix);
+Expr firstColumnOf(const Op &op, const Operand &matrix);
 
 } // namespace fagen::ir

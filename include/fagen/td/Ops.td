@@ -179,6 +179,11 @@ def MergeParts : Op<"merge_parts",
     [Operand<"o", Write, [Global]>, Operand<"lse", Write, [Global]>, Operand<"parts", Read, [Global]>,
      Operand<"sums", Read, [Global]>], [Ex<"row">]>;
 
+def Transpose : Op<"transpose",
+    "columns [column, column + tile) of dst become rows of src, all of them, each warp of the role its part; those that src has "
+    "not become zero. Elements are e4m3, copied as they are, and rows of dst as many as columns of src",
+    [Operand<"dst", Write, [Global]>, Operand<"src", Read, [Global]>], [Ex<"column">, Int<"tile", 128, 1024>]>;
+
 // Synchronisation and control.
 
 // Named warps may be divided: group g of `groups`, with barrier id + g, is the g-th run of neighbouring warps, or where

@@ -72,7 +72,20 @@ static Telemetry readTelemetry(const json &value) {
   auto number = [&](const char *key) {
     return value.contains(key) && value[key].is_number() ? value[key].get<double>() : 0;
   };
-  return {number("sm_clock_mhz"), number("watts"), number("celsius"), number("joules")};
+  return {number("sm_clock_mhz"), number("watts"), number("celsius")};
+}
+
+/// As measure/compare_sdpa.py writes it: null in a burst, the reason where it is not known.
+static void readEnergy(const json &value, Segment &segment) {
+  if (value.is_null())
+    return;
+  if (value.is_string()) {
+    segment.energy.missing = value;
+    return;
+  }
+  segment.energy = {value.at("joules"), value.at("seconds"), value.at("error"), ""};
+  segment.launches = value.at("launches");
+  segment.loadSeconds = value.at("load_s");
 }
 
 static std::vector<Segment> readSegments(const json &result) {
@@ -81,7 +94,7 @@ static std::vector<Segment> readSegments(const json &result) {
     Segment segment;
     segment.before = readTelemetry(value.at("before"));
     segment.after = readTelemetry(value.at("after"));
-    segment.launches = value.at("launches");
+    readEnergy(value.at("energy"), segment);
     segments.push_back(segment);
   }
   for (const json &sample : result.at("samples_round_us")) {

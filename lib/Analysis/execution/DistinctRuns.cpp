@@ -12,47 +12,34 @@ static constexpr unsigned kLookAhead = 64;
 /// Steps of warps that take as long as keeping the state of an execution.
 static constexpr uint64_t kWorthKeeping = 50;
 
-size_t DistinctRuns::hashOf(const Timeline &timeline) const {
-  uint64_t hash = (uint64_t(timeline.firstWarp) << 32) + timeline.events.size();
-  auto add = [&](uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
-  };
-  for (const Event &event : timeline.events) {
-    add(plan.op(timeline.role, event.point).doing);
-    add(event.mixed());
-  }
-  return hash;
-}
-
 /// Where no cp_async copy is in flight the events of waits are no matter.
-bool DistinctRuns::doTheSame(const Timeline &a, const Timeline &b) const {
-  return a.role == b.role && a.firstWarp == b.firstWarp && a.events.size() == b.events.size() &&
-         llvm::all_of(llvm::zip(a.events, b.events), [&](auto pair) {
-           const auto &[mine, its] = pair;
-           return plan.op(a.role, mine.point).doing == plan.op(b.role, its.point).doing &&
-                  mine.positions == its.positions && mine.bytes == its.bytes && mine.active == its.active &&
-                  mine.doneAt == its.doneAt && mine.committedAt == its.committedAt;
-         });
+unsigned DistinctRuns::doingOf(unsigned role, unsigned number) {
+  if (ofEvents.size() <= number)
+    ofEvents.resize(number + 1, kUnknown);
+  unsigned &doing = ofEvents[number];
+  if (doing != kUnknown)
+    return doing;
+  const Event &event = events[number];
+  std::vector<int64_t> all{role,       plan.op(role, event.point).doing, event.active, event.doneAt, event.committedAt,
+                           event.bytes};
+  all.insert(all.end(), event.positions.begin(), event.positions.end());
+  return doing = eventsByDoing.try_emplace(std::move(all), unsigned(eventsByDoing.size())).first->second;
 }
 
-/// The first timeline that does the same stands for all: its address says which.
 unsigned DistinctRuns::doingOf(const Timeline *timeline) {
-  auto [known, isNew] = doings.try_emplace(timeline, unsigned(doings.size()));
+  auto [known, isNew] = doings.try_emplace(timeline, 0);
   if (!isNew)
     return known->second;
-  llvm::SmallVector<const Timeline *, 1> &alike = byHash[hashOf(*timeline)];
-  for (const Timeline *other : alike)
-    if (doTheSame(*timeline, *other))
-      return known->second = doings.lookup(other);
-  alike.push_back(timeline);
-  return known->second;
+  std::vector<unsigned> all{timeline->role, timeline->firstWarp};
+  for (const unsigned number : timeline->numbers)
+    all.push_back(doingOf(timeline->role, number));
+  return known->second = timelinesByDoing.try_emplace(std::move(all), unsigned(timelinesByDoing.size())).first->second;
 }
 
 Progress DistinctRuns::sharedBy(llvm::ArrayRef<const Timeline *> some, llvm::ArrayRef<const Timeline *> others) const {
   Progress shared;
   for (const auto &[one, other] : llvm::zip(some, others)) {
-    const std::vector<Event> &mine = one->events, &its = other->events;
+    const std::vector<unsigned> &mine = one->numbers, &its = other->numbers;
     shared.push_back(
         &mine == &its ? unsigned(mine.size())
                       : unsigned(std::mismatch(mine.begin(), mine.end(), its.begin(), its.end()).first - mine.begin()));
@@ -153,13 +140,15 @@ std::vector<DistinctRuns::Meeting> DistinctRuns::meetingsOf(unsigned run, const 
   for (const Timeline *timeline : runs[run].timelines) {
     llvm::DenseMap<unsigned, unsigned> last;
     std::vector<unsigned> &before = alike.emplace_back();
-    for (const Event &event : timeline->events)
-      before.push_back(std::exchange(last[plan.op(timeline->role, event.point).doing], unsigned(before.size()) + 1));
+    for (const unsigned number : timeline->numbers)
+      before.push_back(
+          std::exchange(last[plan.op(timeline->role, events[number].point).doing], unsigned(before.size()) + 1));
   }
   encounters.forEach([&](Encounters::Place first, const Encounters::Place &second) {
     const Timeline &timeline = *runs[run].timelines[first.timeline];
-    const Access &access = *plan.op(timeline.role, timeline.events[first.event].point).accesses[first.access];
-    auto slot = [&] { return slotAt(*access.buffer, timeline.events[first.event].positions[access.operand]); };
+    auto event = [&]() -> const Event & { return events[timeline.numbers[first.event]]; };
+    const Access &access = *plan.op(timeline.role, event().point).accesses[first.access];
+    auto slot = [&] { return slotAt(*access.buffer, event().positions[access.operand]); };
     const unsigned met = slot();
     for (unsigned next = first.event + 1; next != 0; next = alike[first.timeline][first.event]) {
       first.event = next - 1;
@@ -177,7 +166,7 @@ void DistinctRuns::forEachNewMeeting(
   const Progress shared = sharedBy(timelines, runs[run - 1].timelines);
   auto isOld = [&](const Encounters::Place &place) { return place.event < shared[place.timeline]; };
   auto eventAt = [&](const Encounters::Place &place) -> const Event & {
-    return timelines[place.timeline]->events[place.event];
+    return events[timelines[place.timeline]->numbers[place.event]];
   };
   auto accessAt = [&](const Encounters::Place &place) -> const Access & {
     return *plan.op(timelines[place.timeline]->role, eventAt(place).point).accesses[place.access];

@@ -18,8 +18,9 @@ namespace fagen {
 
 class DistinctRuns {
 public:
-  explicit DistinctRuns(const ExecutionPlan &plan) : plan(plan) {}
-  /// Nothing if there is the same already. The timelines must live as long as this.
+  /// Of timelines of the pool, which must live as long as this.
+  DistinctRuns(const ExecutionPlan &plan, const TimelinePool &pool) : plan(plan), events(pool) {}
+  /// Nothing if there is the same already.
   void add(const Run &run);
   unsigned size() const { return unsigned(runs.size()); }
   const std::string &steps(unsigned run) const { return runs[run].steps; }
@@ -55,22 +56,26 @@ private:
     unsigned nextOriginal = 0; ///< after it, among the originals
     Progress shared;           ///< of an original: with the one before
   };
+  static constexpr unsigned kUnknown = ~0u;
+  /// The same number for events, or timelines, that do the same.
+  unsigned doingOf(unsigned role, unsigned event);
   unsigned doingOf(const Timeline *timeline);
-  size_t hashOf(const Timeline &timeline) const;
-  bool doTheSame(const Timeline &a, const Timeline &b) const;
   Progress sharedBy(llvm::ArrayRef<const Timeline *> some, llvm::ArrayRef<const Timeline *> others) const;
   llvm::SmallVector<Progress, 4> placesOf(unsigned run, const Progress *begin) const;
   llvm::SmallVector<Progress, 4> turnsOf(unsigned run) const;
   static uint64_t stepsUpTo(const Entry &run, const Progress &progress);
 
   const ExecutionPlan &plan;
+  const TimelinePool &events;
   std::vector<Entry> runs;
   std::vector<unsigned> originals;
   size_t lastTurns = 0; ///< of the run that was added last, or was there already
   std::unordered_set<std::vector<const Timeline *>, HashOfList> seen;
-  llvm::DenseMap<const Timeline *, unsigned> doings;
-  std::unordered_map<size_t, llvm::SmallVector<const Timeline *, 1>> byHash; ///< the first timeline of each doing
-  std::unordered_map<std::vector<unsigned>, unsigned, HashOfList> byDoings;  ///< the original
+  std::vector<unsigned> ofEvents;                    ///< by event: its doing
+  llvm::DenseMap<const Timeline *, unsigned> doings; ///< of timelines
+  std::unordered_map<std::vector<int64_t>, unsigned, HashOfList> eventsByDoing;
+  std::unordered_map<std::vector<unsigned>, unsigned, HashOfList> timelinesByDoing;
+  std::unordered_map<std::vector<unsigned>, unsigned, HashOfList> byDoings; ///< the original
 };
 
 } // namespace fagen

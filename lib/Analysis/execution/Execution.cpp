@@ -10,8 +10,8 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
-    : plan(plan), shape(plan.shape), observer(observer) {
+Execution::Execution(ExecutionPlan &plan, const TimelinePool &pool, const ExecutionObserver &observer)
+    : plan(plan), events(pool), shape(plan.shape), observer(observer) {
   const Clock nothing(shape.size());
   for (unsigned cta = 0; cta < plan.ctas; ++cta)
     addCta(cta);
@@ -94,7 +94,7 @@ void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &sh
   }
   Progress ends;
   for (const Timeline *timeline : timelines)
-    ends.push_back(timeline->events.size());
+    ends.push_back(timeline->numbers.size());
   goOn(ends);
   if (hasFailed)
     return;

@@ -32,7 +32,8 @@ bool isWithin(const Progress &progress, const Progress &limit);
 /// depends on what they did only, not on who was faster.
 class Execution {
 public:
-  Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
+  /// Of timelines of the pool.
+  Execution(ExecutionPlan &plan, const TimelinePool &pool, const ExecutionObserver &observer);
   /// `shared`: up to where all is as in the run before. `newPlaces`: where others will go on, each further than the one
   /// before and than where this run goes on.
   /// `isLast`: no other run will go on from where this one does.
@@ -127,8 +128,8 @@ private:
   void waitForProducts(Warp &warp, const PlannedOp &op);
   bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
   bool isBlocked(Warp &warp, const PlannedOp &op);
-  const Event &eventOf(const Warp &warp) const { return timelines[warp.timeline]->events[warp.event]; }
-  bool isAtEnd(const Warp &warp) const { return warp.event == timelines[warp.timeline]->events.size(); }
+  const Event &eventOf(const Warp &warp) const { return events[timelines[warp.timeline]->numbers[warp.event]]; }
+  bool isAtEnd(const Warp &warp) const { return warp.event == timelines[warp.timeline]->numbers.size(); }
   void fail(const ir::Op &op, std::string message);
   void reportHang();
   std::string whatFor(const Warp &warp) const;
@@ -208,6 +209,7 @@ private:
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
 
   ExecutionPlan &plan;
+  const TimelinePool &events;
   const ClockShape &shape;
   const ExecutionObserver &observer;
   llvm::ArrayRef<const Timeline *> timelines;

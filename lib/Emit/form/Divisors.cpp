@@ -1,8 +1,9 @@
-// fagen: finds and names numbers that places of elements are divided by.
+// fagen: finds and names numbers that are divided by.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Divisors.h"
 
+#include "fagen/IR/LaunchDivisors.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/RunValues.h"
 
@@ -36,11 +37,16 @@ static std::string nameFor(const Kernel &kernel, const Expr &value, llvm::ArrayR
   return kernel.freshName(wanted);
 }
 
+/// What a division divides by, if the caller says it; else null.
+static Expr divisorOfCaller(const Kernel &kernel, const Expr &division) {
+  const bool isSaid = isDivision(division) && division.rhs().kind() != ExprKind::Constant;
+  return isSaid && isOfCaller(kernel, division.rhs()) ? division.rhs() : Expr();
+}
+
 static void collect(const Kernel &kernel, const Expr &expr, std::vector<TileDivisor> &divisors) {
   for (const Expr &operand : expr.operands())
     collect(kernel, operand, divisors);
-  if (!isDivision(expr) || !usesScope(expr.lhs(), RunScope::Element) || expr.rhs().kind() == ExprKind::Constant ||
-      !isOfCaller(kernel, expr.rhs()))
+  if (!divisorOfCaller(kernel, expr) || !usesScope(expr.lhs(), RunScope::Element))
     return;
   if (llvm::none_of(divisors, [&](const TileDivisor &known) { return known.value == expr.rhs(); }))
     divisors.push_back({nameFor(kernel, expr.rhs(), divisors), expr.rhs()});
@@ -56,8 +62,11 @@ TileDivisors::TileDivisors(const Kernel &kernel) : kernel(kernel) {
 }
 
 const TileDivisor *TileDivisors::of(const Expr &division) const {
-  if (!isDivision(division) || division.rhs().kind() == ExprKind::Constant || !isOfCaller(kernel, division.rhs()))
-    return nullptr;
-  const auto found = llvm::find_if(all, [&](const TileDivisor &divisor) { return divisor.value == division.rhs(); });
+  const Expr value = areOfLaunch ? launchDivisor(kernel, division) : divisorOfCaller(kernel, division);
+  return value ? by(value) : nullptr;
+}
+
+const TileDivisor *TileDivisors::by(const Expr &value) const {
+  const auto found = llvm::find_if(all, [&](const TileDivisor &divisor) { return divisor.value == value; });
   return found == all.end() ? nullptr : &*found;
 }

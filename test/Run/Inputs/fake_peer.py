@@ -11,11 +11,14 @@ problems = [value for option, value in zip(sys.argv, sys.argv[1:]) if option == 
 measured = []
 for i, problem in enumerate(problems):
     print(json.dumps(dict(progress=[i, len(problems), problem])), flush=True)
-    sensors = dict(sm_clock_mhz=1980, watts=400.0, celsius=50, joules=None)
+    sensors = dict(sm_clock_mhz=1980, watts=400.0, celsius=50)
+
+    steady = sys.argv[sys.argv.index("--state") + 1] == "steady"
+    energy = dict(joules=400.0, seconds=1.0, watts=400.0, error=0.002, launches=1000, load_s=1.25, joules_per_launch=0.5) if steady else None
 
     def result(name, kind, us, **more):
         return dict(name=name, kind=kind, launches_per_graph=200,
-                    segments=[dict(before=sensors, after=sensors, launches=0)] * 2,
+                    segments=[dict(before=sensors, after=sensors, energy=energy)] * 2,
                     samples_round_us=[[r, us + r / 100] for r in range(2)], **more)
     mask = "causal" if "causal" in problem else "none"
     measured.append(dict(refused=dict(flash="not in this build"), failed=[], results=[

@@ -193,6 +193,40 @@ TEST(Gate, speedPasses) {
   EXPECT_TRUE(gated.report.passed(gated.options));
 }
 
+json drawing(const char *name, double us, double watts) { return {{"name", name}, {"us", us}, {"watts", watts}}; }
+
+TEST(Gate, joulesPassAndFail) {
+  Gated gated(json::array({gate("joules", "<", 0.95, "cudnn"), gate("joules", "<", 0.05)}));
+  gated.record({drawing(kMain, 90, 500), drawing("sdpa:cudnn", 80, 700)}); // 45 and 56 mJ; slower, and cheaper
+  const GatedVariant &variant = gated.run();
+  EXPECT_EQ(variant.at(Stage::Speed).verdict, Verdict::Pass) << variant.at(Stage::Speed).why;
+  EXPECT_THAT(variant.at(Stage::Speed).why, HasSubstr("joules are 0.804 (0.804 to 0.804) of sdpa:cudnn"));
+  EXPECT_THAT(variant.at(Stage::Speed).why, HasSubstr("a launch takes 0.045 J (0.045 to 0.045)"));
+  EXPECT_TRUE(gated.report.times.results.empty()); // no gate on time: nothing is timed in bursts
+  gated.record({drawing(kMain, 90, 600), drawing("sdpa:cudnn", 80, 700)});
+  expectFailsAt(gated.run(), Stage::Speed,
+                "joules are 0.964 (0.964 to 0.964) of sdpa:cudnn, which fails 'joules < 0.95");
+}
+
+TEST(Gate, timesOfBurstsStandNextToJoulesOfTheSteadyState) {
+  Gated gated(json::array({gate("time", "<", 100), gate("joules", "<", 0.05)}));
+  gated.record({drawing(kMain, 90, 500)});
+  EXPECT_EQ(gated.run().at(Stage::Speed).verdict, Verdict::Pass);
+  EXPECT_EQ(gateJson(gated.report, gated.options)["time"]["state"], "burst");
+  EXPECT_EQ(gateJson(gated.report, gated.options)["steady"]["state"], "steady");
+  gated.options.time.state = PowerState::Steady; // one round is enough
+  EXPECT_EQ(gated.run().at(Stage::Speed).verdict, Verdict::Pass);
+  EXPECT_FALSE(gateJson(gated.report, gated.options).contains("steady"));
+}
+
+TEST(Gate, joulesThatNobodyTellsAreSkipped) {
+  Gated gated(json::array({gate("joules", "<", 1)}));
+  gated.record({{{"name", kMain}, {"us", 90}}});
+  const GatedVariant &variant = gated.run();
+  EXPECT_EQ(variant.at(Stage::Speed).verdict, Verdict::Skipped);
+  EXPECT_THAT(variant.at(Stage::Speed).why, HasSubstr("'joules < 1': joules are not told: the record has no watts"));
+}
+
 TEST(Gate, absoluteTimesFail) {
   Gated gated(json::array({gate("time", "<", 80)}));
   gated.record({{{"name", kMain}, {"us", 90}}});

@@ -88,7 +88,7 @@ TEST(Timing, coldAndWarmAreDifferentEntries) {
   EXPECT_EQ(resultOf(record.time(), kMain).medianMicroseconds(), 15);
 }
 
-TEST(Timing, aSteadySegmentLastsASecondAndTellsItsEnergy) {
+TEST(Timing, aSteadySegmentTellsTheEnergyOfItsLoad) {
   json entry = steadyEntry(kMain, 100);
   entry["watts"] = 500;
   Record record(json::array({entry}));
@@ -96,10 +96,39 @@ TEST(Timing, aSteadySegmentLastsASecondAndTellsItsEnergy) {
   record.options.state = PowerState::Steady;
   TimeReport report = record.time();
   const TimeResult &result = resultOf(report, kMain);
-  EXPECT_NEAR(result.segments[0].launches * 100e-6, 1 + 9 * 20 * 100e-6, 0.01);
-  EXPECT_NEAR(result.segments[0].joulesPerLaunch(), 500 * 100e-6, 1e-6);
+  EXPECT_NEAR(result.segments[0].launches * 100e-6, 1.25, 0.01);
+  EXPECT_NEAR(result.medianJoules(), 500 * 100e-6, 1e-6);
+  EXPECT_NEAR(result.averageWatts(), 500, 1e-6);
+  EXPECT_THAT(report.notes, IsEmpty());
   record.options.state = PowerState::Burst; // 30 ms are too short for the counter
-  EXPECT_EQ(resultOf(record.time(), kMain).segments[0].joulesPerLaunch(), 0);
+  EXPECT_EQ(resultOf(record.time(), kMain).medianJoules(), 0);
+}
+
+TEST(Timing, joulesThatAreNotToldAreNamedOnce) {
+  Record record(json::array({steadyEntry(kMain, 100), steadyEntry(kFallback, 200)}));
+  record.options.state = PowerState::Steady;
+  TimeReport report = record.time();
+  EXPECT_THAT(report.notes, testing::ElementsAre("joules are not told: the record has no watts"));
+  EXPECT_EQ(resultOf(report, kMain).medianJoules(), 0);
+  EXPECT_THAT(timeJson(report, record.options)["results"][0]["segments"][0]["energy"], "the record has no watts");
+}
+
+TEST(Timing, theCheapestBaselineNeedNotBeTheFastest) {
+  auto drawing = [](const char *name, double us, double watts) {
+    json entry = steadyEntry(name, us);
+    entry["watts"] = watts;
+    return entry;
+  };
+  Record record(json::array({drawing(kMain, 100, 600), steadyEntry(kFallback, 200), drawing("sdpa:cudnn", 90, 700),
+                             drawing("sdpa:flash", 120, 400), steadyEntry("sdpa:math", 80)}));
+  record.options.baselines = {"sdpa"};
+  record.options.state = PowerState::Steady;
+  TimeReport report = record.time();
+  EXPECT_EQ(ratioToBaseline(report, resultOf(report, kMain), "sdpa")->over, "sdpa:math");
+  auto joules = ratioToBaseline(report, resultOf(report, kMain), "sdpa", Measure::Joules);
+  ASSERT_TRUE(joules);
+  EXPECT_EQ(joules->over, "sdpa:flash"); // 48 mJ; math tells none
+  EXPECT_NEAR(joules->value, 60.0 / 48, 1e-6);
 }
 
 TEST(Timing, sdpaIsTheFastestBackendThatRan) {

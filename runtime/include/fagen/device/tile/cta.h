@@ -118,9 +118,9 @@ __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &p
 }
 
 /// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile
-/// stay beyond it.
-__device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
-  return ticket + tiles - 1 - 2 * (ticket % tiles);
+/// stay beyond it. by_tiles: their reciprocal, or their number.
+template <class By> __device__ __forceinline__ int last_tile_first(int ticket, int tiles, const By &by_tiles) {
+  return ticket + tiles - 1 - 2 * (ticket - floor_div(ticket, by_tiles) * tiles);
 }
 
 /// As log_heads_in_turn, of runs of tiles with `rows` rows of K and V each.
@@ -130,14 +130,15 @@ template <int kRows> __device__ __forceinline__ int log_runs_in_turn(int rows, i
 }
 
 /// As longest_tile_first of attention's tiles, of `runs` runs in the place of heads.
-template <int kTurnRows, int kTurnTiles = 0>
-__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
+template <int kTurnRows, int kTurnTiles = 0, class By>
+__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, const By &by_tiles, int runs, int rows) {
   if (ticket >= tiles * runs)
     return ticket;
   const int from_end = tiles * runs - 1 - ticket;
   const bool all_turn = kTurnTiles != 0 && tiles >= kTurnTiles;
   const int log = all_turn ? log_runs_in_turn<2 * kTurnRows>(rows, runs) : log_runs_in_turn<kTurnRows>(rows, runs);
-  const HeadTile of_all = take_turns(from_end, from_end / tiles, tiles, log, (all_turn ? runs >> log : 1) << log);
+  const int run = floor_div(from_end, by_tiles);
+  const HeadTile of_all = take_turns(from_end, run, tiles, log, (all_turn ? runs >> log : 1) << log);
   return of_all.head * tiles + of_all.tile;
 }
 
