@@ -169,10 +169,10 @@ private:
     return found;
   }
 
-  /// Whether a launch leaves there which tiles there are, for those after it.
+  /// Whether a launch leaves there which tiles there are, for those after it. The last launch leaves it for the caller.
   bool isPlan(const Buffer &tensor) const {
     bool found = false;
-    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const std::unique_ptr<Kernel> &kernel : llvm::drop_end(program.kernels))
       for (const Role &role : kernel->roles)
         forEach<PlanRowsOp>(role.body, [&](PlanRowsOp<const Op> plan) {
           for (const Operand *each : {&plan.rows(), &plan.words(), &plan.order(), &plan.count()})

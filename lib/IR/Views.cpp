@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/IR/Views.h"
+
 #include "fagen/IR/OpClasses.h"
 
 #include <array>
