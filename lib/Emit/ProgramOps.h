@@ -5,6 +5,7 @@
 #include "OpEmitter.h"
 #include "ProgramParams.h"
 
+#include "fagen/Emit/Kernel.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -13,6 +14,9 @@ namespace fagen {
 
 /// Whether the buffer is of those that others overlay: the rings from the one on that they begin with.
 bool isOverlain(const ir::Kernel &kernel, const ir::Buffer &buffer);
+
+/// Of a program whose kernels have parameters of their own.
+KernelText emitOwnText(const ir::Program &program);
 
 /// Inside a role's function lets, indices and loop variables are variables; `cta` holds parameters and shared memory,
 /// `r` the role's registers. What one thread does for its role stands under `is_first`.

@@ -1,9 +1,11 @@
 // fagen: the text of a program whose kernels have parameters of their own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-
-#include "ProgramText.h"
+//
+// One struct of parameters for all launches; then each kernel: constants, shared memory, registers, a function for each
+// role with its blocks nested as in the IR, and the entry that sends warps to their roles.
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
@@ -15,6 +17,40 @@
 
 using namespace fagen;
 using namespace fagen::ir;
+
+namespace {
+
+class ProgramTextEmitter {
+public:
+  explicit ProgramTextEmitter(const Program &program)
+      : program(program), params(program), stream(text.source), out(stream, 2, kColumns) {}
+
+  KernelText run();
+
+private:
+  static constexpr unsigned kColumns = 140;
+
+  void emitHead();
+  void emitIncludes();
+  void emitParams();
+  void emitKernel(const Kernel &kernel);
+  void emitCta(const Kernel &kernel);
+  void emitGrid(const Kernel &kernel);
+  void emitRole(const Kernel &kernel, const Role &role);
+  void emitRegisters(const Kernel &kernel, const Role &role);
+  void emitEntry(const Kernel &kernel);
+
+  const Program &program;
+  const ProgramParams params;
+  std::vector<size_t> places; ///< of each kernel's constants in the text
+  KernelText text;
+  llvm::raw_string_ostream stream;
+  IndentedStream out;
+};
+
+} // namespace
+
+KernelText fagen::emitOwnText(const Program &program) { return ProgramTextEmitter(program).run(); }
 
 static std::vector<const Buffer *> sharedOf(const Kernel &kernel) {
   std::vector<const Buffer *> found;
@@ -124,7 +160,9 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   out.flush();
   stream.flush();
   places.push_back(text.source.size());
-  emitStorage(kernel);
+  const std::vector<const Buffer *> shared = sharedOf(kernel);
+  emitTileTypes(out, shared, spellType);
+  emitStorage(out, kernel, shared, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
   emitCta(kernel);
   for (const Role &role : kernel.roles) {
     emitRegisters(kernel, role);
@@ -132,12 +170,6 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   }
   line(out, "}} // namespace {}\n", namespaceOf(kernel));
   emitEntry(kernel);
-}
-
-void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
-  const std::vector<const Buffer *> buffers = sharedOf(kernel);
-  emitTileTypes(out, buffers, spellType);
-  fagen::emitStorage(out, kernel, buffers, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
 }
 
 void ProgramTextEmitter::emitCta(const Kernel &kernel) {

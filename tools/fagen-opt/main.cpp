@@ -59,9 +59,18 @@ void print(const ir::Program &program, StringRef lastPass, bool bare, llvm::raw_
     ir::printBare(*kernel, os);
 }
 
+/// What a text calls proved is proved before it has a text of its own; what makes it slow alone is not asked.
+bool prove(TextualProgram &text, Diagnostics &diags, llvm::raw_ostream &os) {
+  PipelineOptions options;
+  for (const std::string &name : passesLeft(text))
+    if (StringRef(name).starts_with("verify-") && lookupPass(name)->needs < ir::Phase::Verified)
+      options.runPasses.push_back(name);
+  PassContext context{.diags = diags, .listing = &os, .runsAll = true};
+  return PipelineRunner(options, os).run(*text.program, context, text.after) != PipelineResult::Failed;
+}
+
+/// Of a program that checkEmittable accepts.
 ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
-  if (!checkEmittable(program, diags))
-    return exitCode(diags);
   if (std::optional<llvm::json::Object> plan = programPlan(program); plan && emit == Emit::Plan) {
     os << emitProgramPlan(std::move(*plan), program.name + ".cu");
     return exitCode(diags);
@@ -99,8 +108,11 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
   }
   if (wanted.renameAll)
     ir::renameAll(*program);
-  if (wanted.emit != Emit::Ir)
+  if (wanted.emit != Emit::Ir) {
+    if (!checkEmittable(*program, diags) || (!wanted.lower && !prove(text, diags, os)))
+      return exitCode(diags);
     return emitText(*program, wanted.emit, diags, os);
+  }
   if (printsProgram(options))
     print(*program, text.after, wanted.bare, os);
   return exitCode(diags);
