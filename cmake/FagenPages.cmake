@@ -1,5 +1,5 @@
-# fagen_pages(FOLDER VARIABLE): programs that decode over pages, one for each type and head dim, all of one text. VARIABLE is the list
-# of their files. Tiles and rings are those of specs/decode.fa, for the same shared memory.
+# fagen_pages(FOLDER VARIABLE): programs over pages, one for each type and head dim that decodes, one that takes packed rows in tiles, and the
+# one that finds these tiles. VARIABLE is the list of their files. Keys of a tile and rings are those of specs/decode.fa, for the same shared memory.
 function(fagen_pages folder variable)
   set(text ${PROJECT_SOURCE_DIR}/specs/paged.fair.in)
   set(files "")
@@ -18,8 +18,14 @@ function(fagen_pages folder variable)
       math(EXPR PART_COLUMNS "${HEAD_DIM} + 4")
       configure_file(${text} ${folder}/${NAME}.fair @ONLY)
       list(APPEND files ${folder}/${NAME}.fair)
+      set(NAME paged_rows_${TYPE}_d${HEAD_DIM})
+      configure_file(${PROJECT_SOURCE_DIR}/specs/paged_rows.fair.in ${folder}/${NAME}.fair @ONLY)
+      list(APPEND files ${folder}/${NAME}.fair)
     endforeach()
   endforeach()
+  set(NAME paged_plan)
+  configure_file(${PROJECT_SOURCE_DIR}/specs/paged_plan.fair.in ${folder}/${NAME}.fair @ONLY)
+  list(APPEND files ${folder}/${NAME}.fair)
   set(${variable} ${files} PARENT_SCOPE)
 endfunction()
 

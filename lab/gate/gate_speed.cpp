@@ -221,8 +221,8 @@ private:
       if (result.row == variant.row && result.picked) {
         if (measureOf(gate) == Measure::Joules)
           for (const Segment &segment : result.segments)
-            if (!segment.energy.told())
-              return fmt::format("'{}': joules are not told: {}", gate.text, segment.energy.missing);
+            if (!segment.load.energy.told())
+              return fmt::format("'{}': joules are not told: {}", gate.text, segment.load.energy.missing);
         std::string why;
         for (const TimeResult &baseline : times.results)
           if (baseline.name.starts_with(name) && !baseline.failure.empty() && !name.empty())

@@ -12,7 +12,7 @@ std::string_view nameOf(L2State state) { return state == L2State::Warm ? "warm" 
 static double clockOf(const Segment &segment) { return segment.after.clockMhz; }
 /// Of the whole load where its energy is known; else what the sensor last said.
 static double wattsOf(const Segment &segment) {
-  return segment.energy.told() ? segment.energy.watts() : segment.after.watts;
+  return segment.load.energy.told() ? segment.load.energy.watts() : segment.after.watts;
 }
 static double celsiusOf(const Segment &segment) { return segment.after.celsius; }
 
@@ -59,15 +59,15 @@ std::string timeTable(const TimeReport &report, const TimeOptions &options) {
 
 /// What the load before a segment's replays took, or why it is not known; null in a burst.
 static Json energyJson(const Segment &segment) {
-  if (!segment.energy.told())
-    return segment.energy.missing.empty() ? Json() : Json(segment.energy.missing);
-  return {{"joules", segment.energy.joules},
-          {"seconds", segment.energy.seconds},
-          {"watts", segment.energy.watts()},
-          {"error", segment.energy.error},
-          {"launches", segment.launches},
-          {"load_s", segment.loadSeconds},
-          {"joules_per_launch", segment.joulesPerLaunch()}};
+  if (!segment.load.energy.told())
+    return segment.load.energy.missing.empty() ? Json() : Json(segment.load.energy.missing);
+  return {{"joules", segment.load.energy.joules},
+          {"seconds", segment.load.energy.seconds},
+          {"watts", segment.load.energy.watts()},
+          {"error", segment.load.energy.error},
+          {"launches", segment.load.launches},
+          {"load_s", segment.load.seconds},
+          {"joules_per_launch", segment.load.joulesPerLaunch()}};
 }
 
 static Json telemetryJson(const Telemetry &reading) {

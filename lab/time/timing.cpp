@@ -18,13 +18,6 @@ static constexpr int kShortLaunches = 200; ///< for launches below 20 microsecon
 static constexpr double kShortMicroseconds = 20;
 static constexpr double kBurstMicroseconds = 30e3;
 static constexpr double kIdleSeconds = 1;
-/// A second between the counter's steps, and what may be lost of it before the first of them and after the last.
-static constexpr double kLoadSeconds = 1.25;
-
-double Segment::joulesPerLaunch() const {
-  return launches > 0 ? energy.watts() * loadSeconds / static_cast<double>(launches) : 0;
-}
-
 std::vector<double> TimeResult::samples() const {
   std::vector<double> values;
   for (const Segment &segment : segments)
@@ -42,21 +35,21 @@ Segments TimeResult::sampleSegments() const {
 Segments TimeResult::energySegments() const {
   Segments joules;
   for (const Segment &segment : segments)
-    if (const double value = segment.joulesPerLaunch(); value > 0)
+    if (const double value = segment.load.joulesPerLaunch(); value > 0)
       joules.push_back({value});
   return joules.size() == segments.size() ? joules : Segments{};
 }
 
 double TimeResult::medianJoules() const {
-  return energySegments().empty() ? 0 : medianOf([](const Segment &s) { return s.joulesPerLaunch(); });
+  return energySegments().empty() ? 0 : medianOf([](const Segment &s) { return s.load.joulesPerLaunch(); });
 }
 double TimeResult::averageWatts() const {
-  return medianOf([](const Segment &s) { return s.energy.watts(); });
+  return medianOf([](const Segment &s) { return s.load.energy.watts(); });
 }
 double TimeResult::energyError() const {
   double largest = 0;
   for (const Segment &segment : segments)
-    largest = std::max(largest, segment.energy.error);
+    largest = std::max(largest, segment.load.energy.error);
   return largest;
 }
 
@@ -193,27 +186,11 @@ private:
     if (options.state == PowerState::Burst)
       entrant.graph->replay();
     else
-      load(entrant, segment);
+      segment.load = meterLoad(device, *entrant.graph, entrant.result.launchesPerGraph);
     for (int replay = 0; replay < kTimedReplays; ++replay)
       segment.microseconds.push_back(entrant.graph->replay());
     segment.after = device.telemetry();
     entrant.result.segments.push_back(std::move(segment));
-  }
-
-  /// Before what is timed: the chip settles, and its energy is measured.
-  void load(Entrant &entrant, Segment &segment) {
-    const double begin = device.now();
-    device.beginEnergy();
-    try {
-      for (; segment.loadSeconds < kLoadSeconds; segment.loadSeconds = device.now() - begin) {
-        entrant.graph->replay();
-        segment.launches += entrant.result.launchesPerGraph;
-      }
-    } catch (const CannotRun &) {
-      device.endEnergy();
-      throw;
-    }
-    segment.energy = device.endEnergy();
   }
 
   TimingDevice &device;
@@ -250,8 +227,8 @@ std::vector<Case> problemsOf(const TimeOptions &options) {
 static void noteMissingEnergy(TimeReport &report) {
   for (const TimeResult &result : report.results)
     for (const Segment &segment : result.segments)
-      if (!segment.energy.missing.empty())
-        if (std::string note = "joules are not told: " + segment.energy.missing;
+      if (!segment.load.energy.missing.empty())
+        if (std::string note = "joules are not told: " + segment.load.energy.missing;
             std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end())
           report.notes.push_back(std::move(note));
 }

@@ -5,6 +5,7 @@
 #include "lab/cases/form_inputs.h"
 #include "lab/kernel_set/manifest.h"
 #include "lab/support/statistics.h"
+#include "metered_load.h"
 #include "timing_device.h"
 
 #include <functional>
@@ -41,11 +42,7 @@ struct TimeOptions {
 struct Segment {
   std::vector<double> microseconds; ///< of a launch, one for each timed replay
   Telemetry before, after;
-  Energy energy;          ///< of the load before them, in the steady state
-  double loadSeconds = 0; ///< of that load, pauses between its replays included
-  int64_t launches = 0;   ///< of that load
-
-  double joulesPerLaunch() const; ///< average watts times the seconds of a launch; 0: not told
+  MeteredLoad load; ///< before them, in the steady state
 };
 
 struct TimeResult {

@@ -110,7 +110,7 @@ Json Evaluator::contestant(const Point &point) const {
 }
 
 Json Evaluator::request(const Case &about, const std::vector<Point> &points, int rounds, double limit) const {
-  Json request{{"problem", formatCase(about)}, {"rounds", rounds}, {"limit_us", limit}, {"contestants", Json::array()}};
+  Json request{{"problem", formatCase(about)}, {"rounds", rounds}, {"limit", limit}, {"contestants", Json::array()}};
   if (rounds > 0)
     request["reference"] = {{"directory", (sandbox.directory / "spec" / base.kernel).string()},
                             {"variant", base.variant}};
@@ -119,11 +119,19 @@ Json Evaluator::request(const Case &about, const std::vector<Point> &points, int
   return request;
 }
 
+/// Of the problem, by the measure that the search is for.
+Json Evaluator::measured(const std::vector<Point> &points, int rounds, double limit) const {
+  Json asked = request(problem, points, rounds, limit);
+  if (sandbox.metered)
+    asked["measure"] = "joules";
+  return asked;
+}
+
 void Evaluator::time(const Point &point, double best, Record &record) const {
   Stopwatch stopwatch(record);
   record.samples.clear();
   double limit = best * sandbox.raceLimit;
-  Reply reply = worker.ask(request(problem, {point}, sandbox.rounds, limit), sandbox.limits.time);
+  Reply reply = worker.ask(measured({point}, sandbox.rounds, limit), sandbox.limits.time);
   if (!reply.ending.empty())
     return conclude(record, reply.ending.c_str(), "time", reply.why);
   const Json &result = reply.json.at("results").at(0);
@@ -135,7 +143,8 @@ void Evaluator::time(const Point &point, double best, Record &record) const {
   record.median = median(record.samples);
   if (result.at("stopped"))
     return conclude(record, "raced", "time",
-                    fmt::format("{:.3f} times the best after {} replays", record.median / best, record.samples.size()));
+                    fmt::format("{:.3f} times the best after {} {}", record.median / best, record.samples.size(),
+                                sandbox.metered ? "loads" : "replays"));
   conclude(record, "ok", "time", "");
 }
 
@@ -148,8 +157,7 @@ double Evaluator::timeOn(const Case &other, const Point &point) const {
 
 std::vector<Segments> Evaluator::contest(const std::vector<Point> &points, int rounds) const {
   std::vector<Segments> segments(points.size());
-  Reply reply =
-      worker.ask(request(problem, points, rounds, 0), static_cast<double>(points.size()) * sandbox.limits.time);
+  Reply reply = worker.ask(measured(points, rounds, 0), static_cast<double>(points.size()) * sandbox.limits.time);
   if (!reply.ending.empty())
     return segments;
   for (size_t i = 0; i < points.size(); ++i)

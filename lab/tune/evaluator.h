@@ -19,6 +19,7 @@ struct Sandbox {
   bool gated = true;               ///< false: candidates are not checked, only timed
   std::filesystem::path directory; ///< candidates' files; each one's own is removed when it has ended
   ChildLimits limits;
+  bool metered = false;    ///< a launch's millijoules are measured, not its microseconds
   int rounds = 3;          ///< of a candidate that wins its race
   double raceLimit = 1.08; ///< slower than the best by this factor after its first replays or a turn: it stops
 };
@@ -38,7 +39,7 @@ public:
   void prepare(const Point &point, Record &record, Worker &builder) const;
   /// Time, alone on the device; `best`: the median to race against, 0: none yet.
   void time(const Point &point, double best, Record &record) const;
-  /// Microseconds of compiled points on another problem, for the micro benchmark; 0: no good.
+  /// Microseconds of compiled points on another problem, for the micro benchmark; 0: no good. Never joules.
   double timeOn(const Case &other, const Point &point) const;
   /// Compiled points in turns of one process: segments of each, empty for one that did not run.
   std::vector<Segments> contest(const std::vector<Point> &points, int rounds) const;
@@ -50,6 +51,7 @@ private:
   void gate(const Point &point, Record &record) const;
   std::filesystem::path directoryOf(const Point &point) const;
   Json contestant(const Point &point) const;
+  Json measured(const std::vector<Point> &points, int rounds, double limit) const;
   Json request(const Case &about, const std::vector<Point> &points, int rounds, double limit) const;
 
   const Compiler &compiler;

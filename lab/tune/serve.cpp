@@ -7,6 +7,7 @@
 #include "lab/kernel_set/manifest.h"
 #include "lab/support/json_file.h"
 #include "lab/support/statistics.h"
+#include "lab/time/metered_load.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ namespace {
 
 struct Contestant {
   std::unique_ptr<Launchable> graph;
+  int launches = 1; ///< of the graph
   std::vector<std::vector<double>> segments;
   bool stopped = false;
   std::string failure;
@@ -36,14 +38,15 @@ public:
   Json answer(const Json &request) {
     open(request);
     int rounds = request.at("rounds");
-    double limit = request.value("limit_us", 0.0);
+    const bool metered = request.value("measure", "time") == "joules";
+    double limit = request.value("limit", 0.0);
     std::vector<Contestant> contestants;
     for (const Json &entry : request.at("contestants"))
       contestants.push_back(admit(entry, rounds > 0));
     for (int round = 0; round < rounds; ++round)
       for (Contestant &contestant : contestants)
         if (contestant.failure.empty() && !contestant.stopped)
-          attempt(contestant, [&] { takeTurn(contestant, limit); });
+          attempt(contestant, [&] { metered ? takeMeteredTurn(contestant, limit) : takeTurn(contestant, limit); });
     Json results = Json::array();
     for (const Contestant &contestant : contestants)
       results.push_back(contestant.failure.empty()
@@ -95,7 +98,8 @@ private:
       contestant.graph->build(1);
       contestant.graph->replay(); // the first launch of a kernel also loads it
       double once = contestant.graph->replay();
-      contestant.graph->build(std::clamp(static_cast<int>(kReplayMicroseconds / once), 1, kMostLaunches));
+      contestant.launches = std::clamp(static_cast<int>(kReplayMicroseconds / once), 1, kMostLaunches);
+      contestant.graph->build(contestant.launches);
     });
     return contestant;
   }
@@ -113,6 +117,14 @@ private:
       if (replays == kFirstReplays || replays == kTimedReplays)
         contestant.stopped = limit > 0 && medianOf(contestant.segments) > limit;
     }
+  }
+
+  void takeMeteredTurn(Contestant &contestant, double limit) {
+    const MeteredLoad load = meterLoad(device, *contestant.graph, contestant.launches);
+    if (!load.energy.told())
+      throw CannotRun("joules are not told: " + load.energy.missing);
+    contestant.segments.push_back({load.joulesPerLaunch() * 1e3});
+    contestant.stopped = limit > 0 && medianOf(contestant.segments) > limit;
   }
 
   /// Of all turns: a few replays of a later one may meet the GPU at another clock.

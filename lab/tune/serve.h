@@ -3,11 +3,12 @@
 //
 // Requests and answers are JSON, one a line. A request:
 //   {"problem": case, "contestants": [{"directory": DIR, "variant": NAME}, ...], "reference": {...},
-//    "rounds": N, "limit_us": X}
+//    "rounds": N, "limit": X, "measure": "time"}
 // The answer: {"results": [{"segments": [[us, ...], ...], "stopped": bool} or {"failure": why}, ...]}, or
-// {"lost": why} when the device gave up: then the process ends.
+// {"lost": why} when the device gave up: then the process ends. With "measure": "joules" segments have one number each,
+// the millijoules of a launch.
 // Contestants take turns, `rounds` times; without any they are only built, which leaves their code in the cache. One
-// alone stops early when its first replays, or its median after a turn, are above limit_us. The reference is the first
+// alone stops early when its first replays, or its median after a turn, are above the limit. The reference is the first
 // to compute O: others that differ from it are refused.
 #pragma once
 

@@ -22,7 +22,7 @@ struct Record {
   std::string outcome;   ///< ok, raced (stopped early), refused, wrong, crashed, hung, failed; running: in flight
   std::string stage;     ///< compile, gate, time; where it ended
   std::string why;
-  std::vector<double> samples; ///< microseconds
+  std::vector<double> samples; ///< microseconds, or millijoules in a study of joules
   double median = 0, seconds = 0;
   int generation = 0, attempts = 0;
   std::string strategy;

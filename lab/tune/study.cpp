@@ -14,29 +14,32 @@ namespace fagen::lab::tune {
 static constexpr int kAttempts = 5;
 static constexpr double kTileShare = 0.2; ///< of the budget, at most
 static constexpr size_t kAlikeTiles = 3;  ///< of one structure: the others are of others
-static constexpr int kContestRounds = 12;
+static constexpr int kContestRounds = 12, kMeteredRounds = 4;
 
 /// What readers of the store need to know of a study.
-static Json describe(const StudyResult &result, int sms) {
+static Json describe(const StudyResult &result, int sms, Measure measure) {
   const BaseKernel &base = result.base;
   const Shape &shape = result.problem.shape;
-  return {{"kernel", base.kernel},
-          {"target", base.target},
-          {"schedule", base.schedule},
-          {"variant", base.variant},
-          {"dtype", nameOf(result.problem.dtype)},
-          {"accum", base.accum},
-          {"mask", nameOf(result.problem.mask)},
-          {"lse", base.lse},
-          {"head_dim_qk", shape.headDimQK},
-          {"head_dim_v", shape.headDimV},
-          {"batch", shape.batch},
-          {"heads", shape.heads},
-          {"kv_heads", shape.kvHeads},
-          {"seq_q", shape.seqQ},
-          {"seq_kv", shape.seqKv},
-          {"sms", sms},
-          {"shipped", result.shippedName()}};
+  Json about{{"kernel", base.kernel},
+             {"target", base.target},
+             {"schedule", base.schedule},
+             {"variant", base.variant},
+             {"dtype", nameOf(result.problem.dtype)},
+             {"accum", base.accum},
+             {"mask", nameOf(result.problem.mask)},
+             {"lse", base.lse},
+             {"head_dim_qk", shape.headDimQK},
+             {"head_dim_v", shape.headDimV},
+             {"batch", shape.batch},
+             {"heads", shape.heads},
+             {"kv_heads", shape.kvHeads},
+             {"seq_q", shape.seqQ},
+             {"seq_kv", shape.seqKv},
+             {"sms", sms},
+             {"shipped", result.shippedName()}};
+  if (measure == Measure::Joules)
+    about["measure"] = "joules";
+  return about;
 }
 
 Study::Study(const TuneOptions &options, const Compiler &compiler, Store &store, const Sandbox &sandbox, Worker &worker,
@@ -44,7 +47,7 @@ Study::Study(const TuneOptions &options, const Compiler &compiler, Store &store,
     : options(options), store(store), result(result), progress(progress),
       evaluator(compiler, result.base, result.space, result.problem, sandbox, worker),
       deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
-      seconds(seconds), sms(sms), number(store.open(result.key, describe(result, sms).dump())),
+      seconds(seconds), sms(sms), number(store.open(result.key, describe(result, sms, options.measure).dump())),
       records(store.records(number)) {}
 
 void Study::run() {
@@ -281,9 +284,9 @@ void Study::note(const Point &point, const Record &record) {
 }
 
 void Study::showProgress(const std::string &what) const {
-  std::string found = result.elites.empty()
-                          ? "none yet"
-                          : fmt::format("{:.2f} us by {}", best(), result.elites.front().record.candidate);
+  std::string found = result.elites.empty() ? "none yet"
+                                            : fmt::format("{:.2f} {} by {}", best(), unitOf(options.measure),
+                                                          result.elites.front().record.candidate);
   double left = std::chrono::duration<double>(deadline - Clock::now()).count();
   size_t total =
       options.search.evaluations ? std::min(options.search.evaluations, result.ranked.size()) : result.ranked.size();
@@ -303,7 +306,8 @@ void Study::contest() {
     return;
   showProgress("contest of the elites");
   std::erase_if(points, [&](const Point &point) { return !evaluator.compile(point).empty(); });
-  std::vector<Segments> segments = evaluator.contest(points, kContestRounds);
+  std::vector<Segments> segments =
+      evaluator.contest(points, options.measure == Measure::Joules ? kMeteredRounds : kContestRounds);
   std::map<Point, double> medians;
   for (size_t i = 0; i < points.size(); ++i) {
     evaluator.remove(points[i]);
@@ -313,7 +317,7 @@ void Study::contest() {
     if (all.empty())
       continue;
     medians[points[i]] = median(all);
-    Json entry{{"candidate", nameOf(result.space, points[i])}, {"median_us", median(all)}};
+    Json entry{{"candidate", nameOf(result.space, points[i])}, {medianKey(options.measure), median(all)}};
     if (!segments[0].empty()) {
       Interval interval = ratioOfMedians(segments[i], segments[0], 1);
       entry.update({{"ratio", median(all) / medians[points[0]]}, {"low", interval.low}, {"high", interval.high}});

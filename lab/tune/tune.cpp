@@ -102,10 +102,12 @@ public:
     sandbox.directory = work.path;
     sandbox.limits = options.limits;
     sandbox.rounds = options.rounds;
+    sandbox.metered = options.measure == Measure::Joules;
     compiler.compileSpec(sandbox.directory / "spec");
     sets = loadKernelSets({(sandbox.directory / "spec").string()});
     fagen_device_info info = makeAbi<fagen_device_info>();
     fagen_device_get_info(device.queryDevice(), &info);
+    report.measure = options.measure;
     report.device = device.name();
     report.sm = device.computeCapability();
     report.sms = info.sm_count;
@@ -156,7 +158,8 @@ private:
     result.base = Compiler::baseOf(*set, *row);
     std::string driver = report.machine.value("driver", report.machine.value("driver_cuda", options.device));
     result.key = {report.device, driver, compiler.version(), compiler.specHash(),
-                  fmt::format("{} by {} for {}", formatCase(problem), row->variant, row->target)};
+                  fmt::format("{} by {} for {}{}", formatCase(problem), row->variant, row->target,
+                              sandbox.metered ? " in joules" : "")};
     Space &space = spaces[std::string(row->variant) + row->target]; // problems of one row have one space
     if (space.points.empty())
       space = compiler.spaceOf(result.base, options.derived, sandbox.directory);

@@ -24,7 +24,8 @@ struct TuneOptions {
   bool pruned = true; ///< by the compiler's time model, where it may
   int jobs = 2;
   int rounds = 3;
-  size_t tiles = 24; ///< candidates whose synthetic tiles are timed first; 0: none
+  Measure measure = Measure::Time; ///< what is to be least: microseconds, or millijoules
+  size_t tiles = 24;               ///< candidates whose synthetic tiles are timed first; 0: none
   ChildLimits limits;
   const std::atomic<bool> *stop = nullptr;
 };
@@ -64,6 +65,7 @@ struct StudyResult {
 };
 
 struct TuneReport {
+  Measure measure = Measure::Time;
   std::string device;
   uint32_t sm = 0, sms = 0;
   Json machine;
@@ -76,6 +78,10 @@ TuneReport runTune(TimingDevice &device, const TuneOptions &options, const TuneP
 
 /// A reason without what differs from candidate to candidate: words with digits in them.
 std::string plainReason(const Record &record);
+
+inline const char *unitOf(Measure measure) { return measure == Measure::Joules ? "mJ" : "us"; }
+/// Of medians in JSON.
+inline const char *medianKey(Measure measure) { return measure == Measure::Joules ? "median_mj" : "median_us"; }
 
 std::string tuneTable(const TuneReport &report);
 Json tuneJson(const TuneReport &report, const TuneOptions &options);

@@ -57,9 +57,9 @@ std::string tuneTable(const TuneReport &report) {
   TextTable table({{"shape"},
                    {"mask"},
                    {"shipped"},
-                   {"us", true},
+                   {unitOf(report.measure), true},
                    {"best"},
-                   {"us", true},
+                   {unitOf(report.measure), true},
                    {"best / shipped (95 %)", true},
                    {"space", true},
                    {"run", true},
@@ -92,20 +92,22 @@ std::string tuneTable(const TuneReport &report) {
   return text;
 }
 
-static Json recordJson(const Record &record) {
+static Json recordJson(const Record &record, Measure measure = Measure::Time) {
   Json json{{"candidate", record.candidate}, {"settings", Json::parse(record.settings)}, {"outcome", record.outcome}};
   if (!record.why.empty())
     json.update({{"stage", record.stage}, {"why", record.why}});
   if (record.timed())
-    json["median_us"] = record.median;
-  json.update({{"generation", record.generation}, {"seconds", record.seconds}, {"samples_us", record.samples}});
+    json[medianKey(measure)] = record.median;
+  json.update({{"generation", record.generation},
+               {"seconds", record.seconds},
+               {measure == Measure::Joules ? "samples_mj" : "samples_us", record.samples}});
   return json;
 }
 
-static Json elitesJson(const StudyResult &study) {
+static Json elitesJson(const StudyResult &study, Measure measure = Measure::Time) {
   Json elites = Json::array();
   for (const Elite &elite : study.elites)
-    elites.push_back(recordJson(elite.record));
+    elites.push_back(recordJson(elite.record, measure));
   return elites;
 }
 
@@ -116,6 +118,7 @@ Json tuneJson(const TuneReport &report, const TuneOptions &options) {
             {"space", options.derived ? "derived" : "spec"},
             {"gated", options.gated},
             {"rounds", options.rounds},
+            {"measure", options.measure == Measure::Joules ? "joules" : "time"},
             {"studies", Json::array()}};
   for (const StudyResult &study : report.studies) {
     Json entry{{"problem", formatCase(study.problem)},
@@ -132,14 +135,14 @@ Json tuneJson(const TuneReport &report, const TuneOptions &options) {
                {"known", study.known},
                {"ended", study.ended},
                {"shipped", study.shippedName()},
-               {"elites", elitesJson(study)},
+               {"elites", elitesJson(study, report.measure)},
                {"pruned", study.space.pruned},
                {"pruned_by_model", study.slow},
                {"contest", study.contest},
                {"best_over_shipped", study.bestOverShipped()},
                {"log", Json::array()}};
     for (const Record &record : study.log)
-      entry["log"].push_back(recordJson(record));
+      entry["log"].push_back(recordJson(record, report.measure));
     json["studies"].push_back(entry);
   }
   return json;
@@ -297,10 +300,11 @@ Json exportJson(Store &store) {
                {"spec_hash", evidence.key.specHash},
                {"about", Json::parse(evidence.description)},
                {"times", Json::array()}};
+    const bool metered = study["about"].value("measure", "time") == "joules";
     for (const Record &record : evidence.records)
       study["times"].push_back({{"candidate", record.candidate},
                                 {"settings", Json::parse(record.settings)},
-                                {"median_us", record.median},
+                                {medianKey(metered ? Measure::Joules : Measure::Time), record.median},
                                 {"replays", record.samples.size()}});
     studies.push_back(study);
   }

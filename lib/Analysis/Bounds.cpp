@@ -60,8 +60,6 @@ public:
       const std::string name = "let " + nameOf(let);
       if (let.source)
         checkElement(*let.source->buffer, let.source->at, name);
-      else if (let.value && isReal(kernel, let.name))
-        checkElements(let.value, name);
       else if (let.value)
         checkValue(let.value, name);
     }
@@ -85,19 +83,39 @@ private:
       else if (each->kind != OpKind::FetchTile && each->kind != OpKind::PlanRows)
         for (const Operand *global : globalOperandsOf(*each))
           checkMatrix(*global);
-      checkReals();
+      checkAttributes();
       checkBlock(each->body);
     }
   }
 
-  /// Real numbers that values take from tensors.
-  void checkReals() {
+  /// What values are made of, and all else that the op says; a map's, where it does its work.
+  void checkAttributes() {
     const Inequalities::Scope scope(known);
-    if (const auto map = dynCast<MapOp>(*op); map && map->row() && map->key())
-      declarePlaces(*map);
-    for (Attr attribute : {Attr::Value, Attr::Test, Attr::Factor, Attr::Exponent})
+    if (const auto map = dynCast<MapOp>(*op)) {
+      if (map->when())
+        assume(map->when());
+      if (map->row() && map->key())
+        declarePlaces(*map);
+    }
+    for (Attr attribute : {Attr::Value, Attr::Test, Attr::Factor, Attr::Exponent, Attr::Limit})
       if (op->has(attribute))
-        checkElements(op->expr(attribute), nameOfOp());
+        checkValue(op->expr(attribute), nameOfOp());
+    for (const Operand &operand : op->operands)
+      if (operand.position && operand.buffer->space == Space::Shared)
+        checkPosition(operand);
+  }
+
+  /// Positions count on from tile to tile; a ring's slot is what the number of slots leaves of it.
+  void checkPosition(const Operand &operand) {
+    const std::string name = nameOfOp() + ": its position of %" + operand.buffer->name;
+    checkDivisions(operand.position, name);
+    if (operand.buffer->type != ElementType::MBarrier) // nobody waits for a phase before the first
+      checkNotNegative(operand.position, name);
+  }
+  void checkDivisions(const Expr &expr, const std::string &name) {
+    checkDivision(expr, name);
+    for (const Expr &operand : expr.operands())
+      checkDivisions(operand, name);
   }
 
   /// q and k are places of the tile that warps of the role have.
@@ -120,6 +138,7 @@ private:
     const std::string name = "loop " + loop.variable().str();
     checkValue(loop.begin(), name + ": its begin");
     checkValue(loop.end(), name + ": its end");
+    checkNotNegative(loop.begin(), name + ": its begin");
     const Expr begin = loop.begin(), end = loop.end();
     known.declare(loop.variable(), known.isNotNegative(begin));
     known.assumeAtMost(begin, variable(loop.variable()));
@@ -288,7 +307,7 @@ private:
   }
 
   /// That it fits in 32 bits, and what it is made of, but for parts of sums, which wrap around; that it divides by
-  /// nothing below 1, and that what it reads is there.
+  /// nothing below 1, shifts by 0 to 31, and that what it reads is there. Of a real number the integers in it.
   void checkValue(const Expr &expr, const std::string &name) {
     if (expr.kind() == ExprKind::Read)
       return checkElements(expr, name);
@@ -300,9 +319,12 @@ private:
         checkParts(operand, name);
       else
         checkValue(operand, name);
+    checkDivision(expr, name);
+    checkFits(expr.kind() == ExprKind::CeilDiv ? expr.lhs() + expr.rhs() : expr, name);
+  }
+  void checkDivision(const Expr &expr, const std::string &name) {
     if (isDivision(expr) && !known.isAtMost(constant(1), expr.rhs()))
       report(name + ": '" + expr.str() + "' may divide by 0 or less; max(" + expr.rhs().str() + ", 1) is 1 or more");
-    checkFits(expr.kind() == ExprKind::CeilDiv ? expr.lhs() + expr.rhs() : expr, name);
   }
   void checkParts(const Expr &sum, const std::string &name) {
     for (const Expr &operand : sum.operands())
@@ -318,13 +340,67 @@ private:
     case ExprKind::Add:
     case ExprKind::Sub:
     case ExprKind::Mul:
+      if (isOfReals(expr))
+        return;
+      break;
+    case ExprKind::ShiftLeft:
+    case ExprKind::ShiftRight:
+      return checkShift(expr, name);
+    case ExprKind::Abs:
+      if (isOfReals(expr) || known.isAtMost(constant(kLow + 1), expr.operand()))
+        return;
       break;
     default: // what it is made of fits
       return;
     }
-    if (!known.isAtMost(constant(kLow), expr) || !known.isAtMost(expr, constant(kHigh)))
-      report(name + ", '" + expr.str() + "', may not fit in 32 bits" + whoIsRead(expr) + "; say what may come, 'size " +
-             sizeIn(expr) + " in [0, 65536]', or clamp it by min and max");
+    const bool fits =
+        expr.kind() != ExprKind::Abs && known.isAtMost(constant(kLow), expr) && known.isAtMost(expr, constant(kHigh));
+    if (!fits && !fitByParts(expr))
+      report(name + ", '" + expr.str() + "', may not fit in 32 bits" + whoIsRead(expr) + "; " + sayWhatMayCome(expr) +
+             "clamp it by min and max");
+  }
+
+  /// Whether what the terms of a sum may each be adds up to what fits: the search looks at few of them at a time.
+  bool fitByParts(const Expr &sum) {
+    Interval all = {0, 0};
+    if (sum.kind() != ExprKind::Add && sum.kind() != ExprKind::Sub)
+      return false;
+    addParts(sum, false, all);
+    return all.low >= std::numeric_limits<int32_t>::min() && all.high <= std::numeric_limits<int32_t>::max();
+  }
+  void addParts(const Expr &expr, bool isSubtracted, Interval &all) {
+    if (expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub) {
+      addParts(expr.lhs(), isSubtracted, all);
+      return addParts(expr.rhs(), isSubtracted != (expr.kind() == ExprKind::Sub), all);
+    }
+    const int64_t above = mostOf(expr), below = mostOf(constant(0) - expr);
+    all.low -= isSubtracted ? above : below;
+    all.high += isSubtracted ? below : above;
+  }
+  /// 0, or the least power of two that it is proved to be no larger than; 2^32 where there is none that matters.
+  int64_t mostOf(const Expr &term) {
+    constexpr int64_t kNone = int64_t(1) << 32;
+    int64_t most = 0;
+    while (most < kNone && !known.isAtMost(term, constant(most)))
+      most = most == 0 ? 1 : most * 2;
+    return most;
+  }
+
+  void checkShift(const Expr &expr, const std::string &name) {
+    int64_t most = 31;
+    if (!known.isAtMost(expr.rhs(), constant(most)) || !known.isNotNegative(expr.rhs()))
+      return report(name + ": '" + expr.str() + "' may shift by less than 0 or by more than 31 bits" +
+                    whoIsRead(expr.rhs()) + "; min(max(" + expr.rhs().str() + ", 0), 31) is 0 to 31");
+    while (most > 0 && known.isAtMost(expr.rhs(), constant(most - 1)))
+      --most;
+    if (expr.kind() == ExprKind::ShiftLeft)
+      checkFits(expr.lhs() * constant(int64_t(1) << most), name);
+  }
+
+  bool isOfReals(const Expr &expr) const {
+    std::string error;
+    auto typeOfName = [&](StringRef each) { return isReal(kernel, each) ? ExprType::Real : ExprType::Integer; };
+    return typeOf(expr, typeOfName, error) == ExprType::Real;
   }
 
   // The report.
@@ -337,6 +413,12 @@ private:
         size = name.str();
     });
     return size.empty() ? "..." : size;
+  }
+
+  /// Of a size that it names.
+  std::string sayWhatMayCome(const Expr &expr) const {
+    const std::string size = sizeIn(expr);
+    return size == "..." ? "" : "say what may come, 'size " + size + " in [0, 65536]', or ";
   }
 
   /// Whether it is an element of a tensor, or held to what it may be.

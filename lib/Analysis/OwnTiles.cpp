@@ -20,8 +20,9 @@ using namespace fagen::ir;
 namespace {
 
 /// What an op reaches along one coordinate: [begin, begin + length), but nothing from `end` on, where that is not null.
+/// It counts once `given` is known to be alike, where that is not null.
 struct Reach {
-  Expr begin, length, end = {};
+  Expr begin, length, end = {}, given = {};
 };
 
 bool areNumbers(const Expr &a, const Expr &b) {
@@ -122,6 +123,8 @@ private:
   };
 
   void add(const Reach &reach) {
+    if (reach.given && !isAlike(reach.given))
+      return;
     if (!addTerms(reach))
       addSegment(reach);
   }
@@ -279,19 +282,19 @@ private:
   llvm::SmallPtrSet<const GridIndex *, 4> alike;
 };
 
-/// The divisor of mod(row, divisor) and what is added to it, where the index is that.
-struct Remainder {
+/// The divisor of mod(row, divisor) or floor_div(row, divisor), and what is added to it, where the index is that.
+struct PartOfRow {
   Expr base, divisor;
 };
-std::optional<Remainder> remainderOf(const Expr &index, const Expr &row) {
-  if (index.kind() == ExprKind::Mod && index.lhs() == row)
-    return Remainder{constant(0), index.rhs()};
+std::optional<PartOfRow> partOf(ExprKind kind, const Expr &index, const Expr &row) {
+  if (index.kind() == kind && index.lhs() == row)
+    return PartOfRow{constant(0), index.rhs()};
   if (index.kind() != ExprKind::Add)
     return std::nullopt;
-  if (const auto right = remainderOf(index.rhs(), row))
-    return Remainder{index.lhs() + right->base, right->divisor};
-  if (const auto left = remainderOf(index.lhs(), row))
-    return Remainder{left->base + index.rhs(), left->divisor};
+  if (const auto right = partOf(kind, index.rhs(), row))
+    return PartOfRow{index.lhs() + right->base, right->divisor};
+  if (const auto left = partOf(kind, index.lhs(), row))
+    return PartOfRow{left->base + index.rhs(), left->divisor};
   return std::nullopt;
 }
 
@@ -315,21 +318,24 @@ public:
     const AddressMap &map = matrix.map();
     const Expr row = variable(map.row);
     std::vector<Reach> found;
-    Expr quotientBy, remainderBy; // a row is its quotient and its remainder
+    Expr quotientBy, remainderBy, first; // a row is its quotient, which is added to `first`, and its remainder
     for (const Expr &index : matrix.at().drop_back(matrix.isVector() ? 0 : 1)) {
       if (const Expr rest = restBeside(index, map.row))
         found.push_back(along(rest, firstRowOf(op), rows, matrix.rows()));
       else if (!index.uses(map.row))
         found.push_back({expanded(index), constant(1)});
-      else if (index.kind() == ExprKind::FloorDiv && index.lhs() == row)
-        quotientBy = index.rhs();
-      else if (const auto remainder = remainderOf(index, row)) {
+      else if (const auto quotient = partOf(ExprKind::FloorDiv, index, row)) {
+        quotientBy = quotient->divisor, first = expanded(quotient->base);
+        if (matrix.rows().kind() == ExprKind::Mul && matrix.rows().rhs() == quotientBy) // whole groups of rows
+          found.push_back({expanded(quotient->base + floorDiv(firstRowOf(op), quotientBy)), rows,
+                           expanded(quotient->base + matrix.rows().lhs())});
+      } else if (const auto remainder = partOf(ExprKind::Mod, index, row)) {
         remainderBy = remainder->divisor;
         found.push_back({expanded(remainder->base), expanded(remainder->divisor)});
       }
     }
     if (quotientBy && remainderBy && quotientBy == remainderBy)
-      found.push_back({expanded(firstRowOf(op)), rows});
+      found.push_back({expanded(firstRowOf(op)), rows, {}, first});
     if (const Expr rest = matrix.isVector() ? Expr() : restBeside(matrix.at().back(), map.column))
       found.push_back(along(rest, firstColumnOf(op), columns, matrix.columns()));
     return found;

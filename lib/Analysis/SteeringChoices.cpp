@@ -57,7 +57,12 @@ void SteeringChoices::findLimit() {
   int64_t largest = 0; // literal: beyond it a predicate's value may change
   for (const Role *role : roles)
     walk(role->body, [&](const Op &op) {
-      forEachSteering(op, [&](const Expr &expr) { largest = std::max(largest, largestLiteral(expr)); });
+      forEachSteering(op, [&](const Expr &expr) {
+        if (const int64_t own = largestLiteral(expr); own > largest) {
+          largest = own;
+          farthest = expr;
+        }
+      });
     });
   limit =
       (extent == Extent::Whole ? 4 * stages + 2 : stages + 1) + (largest > stages ? std::min(largest, kMostSteps) : 0);

@@ -30,6 +30,8 @@ public:
   unsigned lets() const { return letCount; }
   /// The largest value that is tried.
   int64_t largest() const { return limit; }
+  /// Of what steers roles, that with the largest literal; null where none has one.
+  const ir::Expr &withLargestLiteral() const { return farthest; }
 
   /// Calls `visit` with one choice after the other made, for as long as it says to go on.
   void forEach(llvm::function_ref<bool()> visit);
@@ -81,6 +83,7 @@ private:
   std::vector<llvm::SmallVector<unsigned, 8>> own;                   ///< by timeline: what steers it
   std::vector<std::vector<std::optional<ir::Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0, turnLimit = 0;
+  ir::Expr farthest;
   const ir::Let *turnsLet = nullptr;                     ///< the turns of the loop that carries a value
   llvm::SmallVector<std::vector<int64_t>, 3> turnValues; ///< of the steering lets, by turn
 };

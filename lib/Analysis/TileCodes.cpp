@@ -14,9 +14,7 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// Whether powers of scores weigh rows of another tensor than the scores are of, as in attention: then the row and key
-/// of an op are those of scores.
-static bool weighs(const Kernel &kernel) {
+bool fagen::weighsRows(const Kernel &kernel) {
   bool hasPowers = false;
   llvm::DenseSet<const Buffer *> scored, weighed;
   for (const Role &role : kernel.roles) {
@@ -34,7 +32,7 @@ static bool weighs(const Kernel &kernel) {
   return hasPowers && areOthers && !kernel.hasOwnParams();
 }
 
-TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel), arePlacesAsked(weighs(kernel)) {
+TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel), arePlacesAsked(weighsRows(kernel)) {
   llvm::DenseMap<const Buffer *, const Role *> touchedBy;
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {

@@ -40,6 +40,10 @@ struct TileCode {
   bool saysPlace() const { return row || column; }
 };
 
+/// Whether powers of scores weigh rows of another tensor than the scores are of, as in attention: then the row and key
+/// of an op are those of scores.
+bool weighsRows(const ir::Kernel &kernel);
+
 class TileCodes {
 public:
   explicit TileCodes(const ir::Kernel &kernel);

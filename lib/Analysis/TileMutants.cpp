@@ -8,6 +8,7 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
 
+#include "TileCodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
@@ -79,7 +80,7 @@ private:
       judge(op, operand, Change::Positions, by, [&] { shiftPosition(op, operand, by); });
       if (!copy)
         continue;
-      if (!kernel.hasOwnParams()) // else it is another program
+      if (weighsRows(kernel)) // else it is another program
         judge(op, operand, Change::Tile, by, [&] { shiftTile(op, by); });
       if (!variable.empty() && copy->dst().position.uses(variable))
         judge(op, operand, Change::Both, by,

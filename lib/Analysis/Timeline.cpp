@@ -109,7 +109,10 @@ public:
     if (choices.lets() > kMaxSteering)
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
     else if (choices.largest() > SteeringChoices::kMostSteps)
-      problem = "a loop or predicate compares with a literal above " + std::to_string(SteeringChoices::kMostSteps);
+      problem = "'" + choices.withLargestLiteral().str() +
+                "' steers a role by a number that is too large to be tried: " + "analyses try runs of up to " +
+                std::to_string(SteeringChoices::kMostSteps) +
+                " steps; let the number stand in a let, as in `let beyond = n - 1000` and `beyond > 0`";
     else
       choices.forEach([this] {
         unroll();

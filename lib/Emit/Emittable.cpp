@@ -5,7 +5,6 @@
 
 #include "KernelEmitter.h"
 #include "ProgramOps.h"
-#include "ProgramText.h"
 #include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
@@ -409,6 +408,6 @@ bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
 
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
   if (takesOwnArgument(program))
-    return ProgramTextEmitter(program).run();
+    return emitOwnText(program, instrument != Instrument::None);
   return emitKernel(*program.kernels.front(), instrument, otherLaunches(program));
 }

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -256,22 +257,24 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{}", comment.empty() ? code : fmt::format("{:<{}} // {}", code, width, comment));
 }
 
-/// Whether the text has the word.
-static bool hasWord(llvm::StringRef text, llvm::StringRef word) {
-  auto isPart = [&](size_t at) { return at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_'); };
-  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word, at + 1))
-    if (!isPart(at - 1) && !isPart(at + word.size())) // at 0 the one before is none
-      return true;
-  return false;
+static void addWords(llvm::StringRef text, llvm::StringSet<> &words) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (text = text.drop_until(isPart); !text.empty(); text = text.drop_until(isPart)) {
+    words.insert(text.take_while(isPart));
+    text = text.drop_while(isPart);
+  }
 }
 
 /// Those that the text names, itself or in others' values, in their order.
 static std::vector<const Constant *> constantsOf(const Kernel &kernel, llvm::StringRef text) {
   std::vector<const Constant *> found;
+  llvm::StringSet<> words;
+  addWords(text, words);
   for (const Constant &constant : llvm::reverse(kernel.constants))
-    if (hasWord(text, constant.name) ||
-        llvm::any_of(found, [&](const Constant *other) { return hasWord(other->origin, constant.name); }))
+    if (words.contains(constant.name)) {
       found.insert(found.begin(), &constant);
+      addWords(constant.origin, words);
+    }
   return found;
 }
 

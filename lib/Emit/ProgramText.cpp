@@ -1,9 +1,11 @@
 // fagen: the text of a program whose kernels have parameters of their own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-
-#include "ProgramText.h"
+//
+// One struct of parameters for all launches; then each kernel: constants, shared memory, registers, a function for each
+// role with its blocks nested as in the IR, and the entry that sends warps to their roles.
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
@@ -15,6 +17,42 @@
 
 using namespace fagen;
 using namespace fagen::ir;
+
+namespace {
+
+class ProgramTextEmitter {
+public:
+  ProgramTextEmitter(const Program &program, bool hasClocks)
+      : program(program), params(program, hasClocks), stream(text.source), out(stream, 2, kColumns) {}
+
+  KernelText run();
+
+private:
+  static constexpr unsigned kColumns = 140;
+
+  void emitHead();
+  void emitIncludes();
+  void emitParams();
+  void emitKernel(const Kernel &kernel);
+  void emitCta(const Kernel &kernel);
+  void emitGrid(const Kernel &kernel);
+  void emitRole(const Kernel &kernel, const Role &role);
+  void emitRegisters(const Kernel &kernel, const Role &role);
+  void emitEntry(const Kernel &kernel);
+
+  const Program &program;
+  const ProgramParams params;
+  std::vector<size_t> places; ///< of each kernel's constants in the text
+  KernelText text;
+  llvm::raw_string_ostream stream;
+  IndentedStream out;
+};
+
+} // namespace
+
+KernelText fagen::emitOwnText(const Program &program, bool hasClocks) {
+  return ProgramTextEmitter(program, hasClocks).run();
+}
 
 static std::vector<const Buffer *> sharedOf(const Kernel &kernel) {
   std::vector<const Buffer *> found;
@@ -65,6 +103,8 @@ void ProgramTextEmitter::emitIncludes() {
     headers.insert("reciprocal.h");
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
+    if (params.clocksOf(*kernel))
+      headers.insert("ops/stage_clock.h");
     for (const Role &role : kernel->roles)
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         if (findsRows(copy))
@@ -95,6 +135,8 @@ static std::pair<std::string, std::string> memberOfParams(const ProgramParam &pa
             "elements from one to the next along each dimension but the last"};
   case ProgramParam::Reciprocal:
     return {fmt::format("Reciprocal {};", param.name), "of " + param.divisor.str()};
+  case ProgramParam::Clocks:
+    return {fmt::format("unsigned *{};", param.name), "WarpRecords of the kernel's warps"};
   case ProgramParam::Size:
   case ProgramParam::Scalar:
     break;
@@ -124,7 +166,9 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   out.flush();
   stream.flush();
   places.push_back(text.source.size());
-  emitStorage(kernel);
+  const std::vector<const Buffer *> shared = sharedOf(kernel);
+  emitTileTypes(out, shared, spellType);
+  emitStorage(out, kernel, shared, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
   emitCta(kernel);
   for (const Role &role : kernel.roles) {
     emitRegisters(kernel, role);
@@ -132,12 +176,6 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   }
   line(out, "}} // namespace {}\n", namespaceOf(kernel));
   emitEntry(kernel);
-}
-
-void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
-  const std::vector<const Buffer *> buffers = sharedOf(kernel);
-  emitTileTypes(out, buffers, spellType);
-  fagen::emitStorage(out, kernel, buffers, "Ring", [&](const Buffer &buffer) { return isOverlain(kernel, buffer); });
 }
 
 void ProgramTextEmitter::emitCta(const Kernel &kernel) {
@@ -192,6 +230,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);
   if (hasOneThread(role))
     line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
+  emitter.startClock();
   if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
     line(out, "{} r;", typeOfRegisters(role.name));
   if (!fragmentsOf(role).empty()) {
@@ -206,6 +245,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     emitter.emitTile();
   emitter.emitRunningSources();
   emitter.emitRole();
+  emitter.stopClock();
 }
 
 /// Those who compute take what those who load give back; a line, if any.

@@ -135,6 +135,10 @@ static bool holdsIntegers(ElementType type) {
   return type == ElementType::I32 || type == ElementType::U8 || type == ElementType::Bit;
 }
 
+bool fagen::ir::hasRunValue(const Kernel &kernel, const RunValueInfo &info) {
+  return isOfEveryKernel(info) || !kernel.hasOwnParams();
+}
+
 /// Of a name where these lets are known. A let names only those before it, so that wrong ones end, too.
 static bool isRealAmong(const Kernel &kernel, llvm::ArrayRef<Let> lets, StringRef name) {
   if (name.consume_front("%")) {
@@ -142,7 +146,7 @@ static bool isRealAmong(const Kernel &kernel, llvm::ArrayRef<Let> lets, StringRe
     return !buffer || !holdsIntegers(buffer->type);
   }
   if (const RunValueInfo *const info = findRunValue(name);
-      info && info->kind == RunKind::Real && !kernel.hasOwnParams())
+      info && info->kind == RunKind::Real && hasRunValue(kernel, *info))
     return true;
   if (llvm::any_of(kernel.scalars, [&](const Scalar &scalar) { return scalar.isReal && scalar.name == name; }))
     return true;

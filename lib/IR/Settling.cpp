@@ -145,6 +145,23 @@ Ops ir::makeSettling(const Settling &settling, const Location &location) {
   return ops;
 }
 
+const Op *ir::findUnsettling(const Block &block) {
+  llvm::SmallVector<const Op *, 16> ops;
+  for (const std::unique_ptr<Op> &op : block.ops)
+    ops.push_back(op.get());
+  for (size_t i = 0; i != ops.size(); ++i) {
+    if (const auto settling = asSettling(llvm::ArrayRef(ops).drop_front(i))) {
+      i += kSettlingOps - 1;
+      continue;
+    }
+    if (ops[i]->kind == OpKind::Mma)
+      return ops[i];
+    if (const Op *const found = findUnsettling(ops[i]->body))
+      return found;
+  }
+  return nullptr;
+}
+
 std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
   if (ops.size() < kSettlingOps || asFill(*ops[0]) != 1.0f || ops[1]->kind != OpKind::Reduce ||
       ops[2]->kind != OpKind::Vote || ops[2]->body.ops.empty())

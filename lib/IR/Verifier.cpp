@@ -51,6 +51,7 @@ public:
     verifyRegisters(state);
     verifyDivisions(state);
     verifyNames(state);
+    verifyRowValues(state);
     if (!state.defective) // else attributes may lack their types
       checkSteering();
     if (kernel.phase >= Phase::Allocated)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Verifier.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -38,9 +39,7 @@ public:
   }
 
   /// Whether the kernel has it, an integer.
-  bool isOfRun(const RunValueInfo &info) const {
-    return isIntegerOfRun(info) && (isOfEveryKernel(info) || !kernel.hasOwnParams());
-  }
+  bool isOfRun(const RunValueInfo &info) const { return isIntegerOfRun(info) && hasRunValue(kernel, info); }
   /// Whether it is an integer among attention's parameters, of a kernel that has these.
   bool isOfLaunch(llvm::StringRef name) const {
     const RunValueInfo *const info = findRunValue(name);
@@ -94,6 +93,8 @@ void verifyViews(VerifierState &state);
 void verifyRegisters(VerifierState &state);
 /// Checks that no division is by what may be less than 1.
 void verifyDivisions(VerifierState &state);
+/// Checks that no value of a thread's own columns leaves a role as that of a row.
+void verifyRowValues(VerifierState &state);
 /// Checks names that the text of a kernel with parameters of its own uses, and those who call it.
 void verifyNames(VerifierState &state);
 /// Checks that all kernels of a program, which take one argument, mean the same by each member of it.

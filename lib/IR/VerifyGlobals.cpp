@@ -84,8 +84,8 @@ private:
 
   void checkScalar(const Scalar &scalar) {
     const bool isTaken = scalar.isReal ? !state.declareReal(scalar.name) : !state.declare(scalar.name);
-    const bool isOfRun = kernel.hasOwnParams() ? isReserved(scalar.name) : findRunValue(scalar.name) != nullptr;
-    if (isTaken || isOfRun)
+    const RunValueInfo *const info = findRunValue(scalar.name);
+    if (isTaken || isReserved(scalar.name) || (info && hasRunValue(kernel, *info)))
       state.defect(kernel.location, "param '" + scalar.name + "' hides another value of that name");
     if (scalar.low > scalar.high)
       state.defect(kernel.location, "param '" + scalar.name + "' has an empty range");

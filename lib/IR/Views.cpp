@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Views.h"
 
+#include "fagen/IR/OpClasses.h"
+
 #include <array>
 
 using namespace fagen::ir;

@@ -334,7 +334,24 @@ bool Parser::parseClaim(ast::Kernel &kernel) {
   return true;
 }
 
+/// least joules; before the lines.
+bool Parser::parseLeast(ast::Select &select) {
+  const SMLoc begin = here();
+  advance();
+  ast::Name what;
+  if (!expectName(what, "'time' or 'joules'") || !expectSemicolon("after " + what.text))
+    return false;
+  if (select.least || !select.lines.empty()) {
+    diags.error(rangeFrom(begin), select.least ? "least is said once" : "least stands before the lines of a select");
+    return true;
+  }
+  select.least = std::move(what);
+  return true;
+}
+
 bool Parser::parseSelectLine(ast::Select &select) {
+  if (token.is("least"))
+    return parseLeast(select);
   ast::SelectLine line;
   SMLoc begin = here();
   if (accept("when")) {

@@ -63,6 +63,7 @@ private:
   bool parseStatement(std::vector<ast::Statement> &body);
   bool parseWhen(std::vector<ast::Statement> &body);
   bool parseSelect(ast::Kernel &kernel);
+  bool parseLeast(ast::Select &select);
   bool parseSelectLine(ast::Select &select);
   bool parseClaim(ast::Kernel &kernel);
   bool parseRequire(ast::Kernel &kernel);

@@ -23,6 +23,7 @@
 #include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
+#include "fagen/IR/Settling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Target/MmaInstrs.h"
@@ -329,6 +330,16 @@ static bool fits(const Role &role, ShapeCheck &shape) {
   return true;
 }
 
+/// Four warps issue a product together, and warps part in a vote. Where it settles rows each warp makes its own.
+static void refuseVoted(const Kernel &kernel, PassContext &context) {
+  for (const Role &role : kernel.roles)
+    if (const Op *const product = findUnsettling(role.body))
+      context.diags.error(product->location, "a product by " + kernel.backend +
+                                                 " is four warps' together, and this one stands in a vote, where each "
+                                                 "warp decides for itself; multiply before the vote, or by `backend "
+                                                 "mma_sync`, whose products are a warp's own");
+}
+
 bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
   ShapeCheck shape(kernel, context, "issue-products");
   auto isRotatedRole = [&](const Role &role) { return isRotated(kernel) && firstOf(role.body, isProductLoop); };
@@ -340,5 +351,6 @@ bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
       LoopRotator(kernel, role.body).run();
     else
       issueAlone(role.body);
+  refuseVoted(kernel, context);
   return true;
 }

@@ -10,7 +10,8 @@
 //   await_launches            by one thread of a role that copies; by all of the others, which write results
 //
 // Lets are computed before that. Where they read memory, or a form's numbers may lie on the device, all threads wait at
-// the very head of their role, which is that of the kernel; what a launch needs to begin is still hidden.
+// the very head of their role, which is that of the kernel; what a launch needs to begin is still hidden. So do those
+// of kernels whose tiles have indices, which lets follow from.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -35,7 +36,7 @@ bool fagen::overlapLaunches(Kernel &kernel, PassContext &context) {
                shape.needs(!firstOf(role.body, OpKind::AwaitLaunches), "roles that await no launches yet");
       }))
     return false;
-  const bool isAtHead = readsAtItsHead(kernel);
+  const bool isAtHead = !kernel.grid.indices.empty() || readsAtItsHead(kernel);
   for (Role &role : kernel.roles) {
     auto await = makeAwaitLaunches(
         {.location = asked->location, .note = "overlap-launches: what launches before wrote is there"});

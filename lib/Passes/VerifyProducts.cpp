@@ -21,6 +21,7 @@
 #include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Settling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "products/HeldRegisters.h"
@@ -235,10 +236,21 @@ static void checkRegisters(const Kernel &kernel, const Role &role, PassContext &
                           "tiles");
 }
 
+/// What a warp multiplies by itself has text where it settles rows.
+static void checkUnsettling(const Kernel &kernel, const Role &role, PassContext &context) {
+  if (const Op *const product = findUnsettling(role.body))
+    context.diags.error(product->location,
+                        role.name + "." + Points(role).nameOf(product) + ": products by " + kernel.backend +
+                            " are issued and waited for, but where a vote settles rows as settle-rows leaves them; "
+                            "outside of votes write fence {kind = \"mma\"}, mma_issue, mma_commit and mma_wait "
+                            "{pending = 0}, or go on from phase split, where issue-products does");
+}
+
 bool fagen::verifyProducts(Kernel &kernel, PassContext &context) {
   if (context.variant)
     return false;
   for (const Role &role : kernel.roles) {
+    checkUnsettling(kernel, role, context);
     ProductsUnderWay(role, context).run();
     checkRegisters(kernel, role, context);
   }

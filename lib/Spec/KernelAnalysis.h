@@ -150,6 +150,7 @@ private:
   void warnOfRegisters(const Variant &measured, size_t index);
 
   // Select.cpp and Gates.cpp.
+  void checkLeast(const ast::Name &what);
   void checkSelect();
   void checkClaim();
   void checkSelectLine(const ast::SelectLine &line, const ConditionScope &scope);

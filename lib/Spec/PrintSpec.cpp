@@ -93,6 +93,8 @@ static void printVariant(const Variant &variant, IndentedStream &os) {
 static void printSelect(const KernelSpec &kernel, IndentedStream &os) {
   os << "select\n";
   auto scope = os.scope();
+  if (kernel.least != "time")
+    os << "least " << kernel.least << "\n";
   for (const SelectLine &line : kernel.select) {
     const std::string &name = kernel.scheduleNames[line.scheduleIndex];
     os << (line.condition.empty() ? "" : "when ") << line.text << " : " << (name.empty() ? "the schedule" : name)

@@ -131,6 +131,18 @@ void KernelAnalysis::warnUnselected() {
   }
 }
 
+void KernelAnalysis::checkLeast(const ast::Name &what) {
+  static constexpr StringLiteral kMeasures[] = {"time", "joules"};
+  if (is_contained(kMeasures, what.text)) {
+    spec.least = what.text;
+    return;
+  }
+  const StringRef near = nearestWord(what.text, {"time", "joules"});
+  diags.error(what.range,
+              fmt::format("select cannot take the least '{}'{}", what.text,
+                          near.empty() ? "; it is time or joules" : fmt::format("; did you mean '{}'?", near.str())));
+}
+
 void KernelAnalysis::checkSelect() {
   if (kernel.selects.empty()) {
     if (kernel.hasLostBlocks)
@@ -146,6 +158,8 @@ void KernelAnalysis::checkSelect() {
     return;
   }
   const ast::Select &select = kernel.selects.front();
+  if (select.least)
+    checkLeast(*select.least);
   ConditionScope scope = selectScope();
   bool isOver = false;
   unsigned before = diags.errorCount();

@@ -52,6 +52,7 @@ private:
 
   std::string pointText(const Variant &variant, std::vector<SelectOp> &program) const;
   std::string scheduleName(const Variant &variant, size_t part) const;
+  std::string costText(double cost) const;
 
   KernelSpec &kernel;
   ArrayRef<TunedStudy> studies;
@@ -78,7 +79,9 @@ static std::string problemText(const TunedStudy &study) {
                      study.headDimQK, study.headDimV == study.headDimQK ? "" : fmt::format(",{}", study.headDimV));
 }
 
-static std::string microsecondsText(double time) { return time > 0 ? fmt::format("{:.2f} us", time) : "not measured"; }
+std::string Tuning::costText(double cost) const {
+  return cost > 0 ? fmt::format("{:.2f} {}", cost, written.least == "joules" ? "mJ" : "us") : "not measured";
+}
 
 static std::string machinesText(ArrayRef<const TunedStudy *> classes) {
   std::vector<std::string> machines;
@@ -133,8 +136,7 @@ void Tuning::tune(const Variant &variant, size_t index) {
                                           : fmt::format("the spec's values alone: worst regret {:.3f}", asWritten)};
   for (size_t problem : list.parts.back().problems)
     tuned.evidence.push_back(fmt::format("{}: {}, the spec's values {}", problemText(*classes[problem]),
-                                         microsecondsText(last.microseconds[problem]),
-                                         microsecondsText(choices.front().microseconds[problem])));
+                                         costText(last.costs[problem]), costText(choices.front().costs[problem])));
   for (size_t part = 0; part + 1 < list.parts.size(); ++part)
     addPart(variant, list, part, choices, classes);
 }
@@ -202,9 +204,9 @@ void Tuning::addPart(const Variant &variant, const DecisionList &list, size_t pa
       }
   const TunedChoice &other = choices[list.parts[beyond].choice];
   auto tell = [&](const char *side, size_t problem) {
-    line.line.evidence.push_back(
-        fmt::format("{} {}: {} here, {} beyond the threshold", side, problemText(*classes[problem]),
-                    microsecondsText(choice.microseconds[problem]), microsecondsText(other.microseconds[problem])));
+    line.line.evidence.push_back(fmt::format("{} {}: {} here, {} beyond the threshold", side,
+                                             problemText(*classes[problem]), costText(choice.costs[problem]),
+                                             costText(other.costs[problem])));
   };
   line.line.evidence.push_back(fmt::format("tuned: {}; worst regret {:.3f} over {} problems on {}",
                                            differenceOf(choice.schedule, variant.schedule), list.worst, classes.size(),
@@ -262,6 +264,13 @@ bool applyTuned(KernelSpec &kernel, ArrayRef<TunedStudy> studies, SharedMeter &m
                 TunedVeto veto) {
   if (none_of(studies, [&](const TunedStudy &study) { return study.kernel == kernel.name; }))
     return false;
+  if (none_of(studies,
+              [&](const TunedStudy &study) { return study.kernel == kernel.name && study.measure == kernel.least; }))
+    diags.warning(
+        kernel.location,
+        fmt::format("select wants the least {} of {}, which the results do not have; fagen-run tune --least {} "
+                    "measures it",
+                    kernel.least, kernel.name, kernel.least));
   Tuning(kernel, studies, meter, diags, veto).run();
   return true;
 }

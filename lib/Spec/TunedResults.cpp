@@ -67,7 +67,8 @@ static std::optional<unsigned> selected(const TunedStudy &study, const KernelSpe
 std::vector<TunedClass> tunedClasses(const KernelSpec &kernel, const Variant &variant, ArrayRef<TunedStudy> studies) {
   std::vector<TunedClass> classes;
   for (const TunedStudy &study : studies) {
-    if (!isAbout(study, kernel, variant) || study.times.empty() || selected(study, kernel) != variant.scheduleIndex)
+    if (study.measure != kernel.least || !isAbout(study, kernel, variant) || study.times.empty() ||
+        selected(study, kernel) != variant.scheduleIndex)
       continue;
     erase_if(classes, [&](TunedClass earlier) {
       return earlier->gpu == study.gpu && earlier->batch == study.batch && earlier->heads == study.heads &&
@@ -170,7 +171,7 @@ std::vector<TunedChoice> tunedChoices(const Variant &variant, ArrayRef<TunedClas
     for (const TunedTime &time : study->times) {
       std::vector<double> &times = bySettings[time.settings];
       times.resize(classes.size());
-      times[index] = time.microseconds;
+      times[index] = time.cost;
     }
   unsigned leftOut = 0;
   std::string problem, firstProblem;
@@ -180,7 +181,7 @@ std::vector<TunedChoice> tunedChoices(const Variant &variant, ArrayRef<TunedClas
     if (!schedule)
       firstProblem = leftOut++ ? firstProblem : problem;
     else if (textOf(*schedule) == textOf(variant.schedule))
-      choices.front().microseconds = times;
+      choices.front().costs = times;
     else
       choices.push_back({*schedule, false, times});
   }

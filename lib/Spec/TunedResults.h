@@ -9,9 +9,9 @@ namespace fagen {
 /// One set of values that the compiler takes.
 struct TunedChoice {
   Schedule schedule;
-  bool isWritten = false;           ///< what the spec has
-  std::vector<double> microseconds; ///< by class; 0: not measured
-  bool mayBeTaken = false;          ///< the veto was asked
+  bool isWritten = false;    ///< what the spec has
+  std::vector<double> costs; ///< by class; 0: not measured
+  bool mayBeTaken = false;   ///< the veto was asked
 };
 
 /// A problem that was searched.

@@ -37,10 +37,9 @@ static RegretTable regretsOf(ArrayRef<TunedChoice> choices, ArrayRef<TunedClass>
     for (size_t i = 0; i != classes.size(); ++i) {
       double best = std::numeric_limits<double>::infinity();
       for (const TunedChoice &other : choices)
-        if (other.microseconds[i] > 0)
-          best = std::min(best, other.microseconds[i]);
-      double regret =
-          choice.microseconds[i] > 0 ? choice.microseconds[i] / best : std::numeric_limits<double>::infinity();
+        if (other.costs[i] > 0)
+          best = std::min(best, other.costs[i]);
+      double regret = choice.costs[i] > 0 ? choice.costs[i] / best : std::numeric_limits<double>::infinity();
       row.push_back(choice.isWritten ? std::max(1.0, regret - noise) : regret);
     }
   }

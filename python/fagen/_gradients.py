@@ -310,6 +310,8 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_
     if scores.cap:
         numbers["scale_of_tanh"] = scale / scores.cap
     of_rows = [_for_boxes(t) for t in of_rows]
+    is_one = parts == 1 and batches == k.shape[0] and heads == k.shape[1]  # launch: tensors are taken as they are
+    of = (lambda tensor, place: tensor) if is_one else (lambda tensor, place: tensor[place])
     for b in range(0, k.shape[0], batches):
         for h in range(0, k.shape[1], heads):
             kv = (slice(b, b + batches), slice(h, h + heads))
@@ -317,13 +319,13 @@ def _backward_of_block(grad, q, k, v, o, of_rows, scale, scores, dq, dk, dv, of_
                 first = h * group + p * part
                 rows = (kv[0], slice(first, first + heads * part))
                 of_k, of_v = (t if parts == 1 else t[p] for t in sums)
-                more = {**{name: t[kv[0]] for name, t in by_batch.items()}, **{name: t[rows[1]] for name, t in by_head.items()}}
+                more = {**{name: of(t, kv[0]) for name, t in by_batch.items()}, **{name: of(t, rows[1]) for name, t in by_head.items()}}
                 if scores.bias is not None:
-                    more["bias"] = scores.bias[rows]
+                    more["bias"] = of(scores.bias, rows)
                 if of_slopes is not None or of_bias is not None:  # tiles that no row sees are not written
-                    more["ds"] = _memory_of_ds(q, *of_k[kv].shape[:2], part, k.shape[2], of_slopes is None)
-                program(o=o[rows], dout=grad[rows], lse=of_rows[0][rows], dlse=of_rows[-1][rows], q=q[rows], k=k[kv], v=v[kv], dq=dq[rows],
-                        dk=of_k[kv], dv=of_v[kv], **more, **numbers)
+                    more["ds"] = _memory_of_ds(q, *of(of_k, kv).shape[:2], part, k.shape[2], of_slopes is None)
+                program(o=of(o, rows), dout=of(grad, rows), lse=of(of_rows[0], rows), dlse=of(of_rows[-1], rows), q=of(q, rows), k=of(k, kv),
+                        v=of(v, kv), dq=of(dq, rows), dk=of(of_k, kv), dv=of(of_v, kv), **more, **numbers)
                 if of_slopes is not None:
                     _add_of_slopes(more["ds"], q.shape[2], moved, of_slopes[rows[1]])
                 if of_bias is not None:

@@ -19,6 +19,13 @@ class Groups(NamedTuple):
     rows: int  # of a group
 
 
+class Tiles(NamedTuple):
+    """Rows of q in tiles of up to 16, of one sequence each, as the programs paged_rows take them: made by one launch."""
+    table: torch.Tensor  # [sequences, columns]
+    rows: torch.Tensor  # [tiles + 1]: where each begins in q, and the last ends
+    words: torch.Tensor  # [tiles, 4]: of each, a key offset, how many keys, the place of its first row, and which sequence
+
+
 class Keys(NamedTuple):
     """Keys of all sequences, copied together from pages: where those of each begin, and where each lies."""
     starts_q: torch.Tensor  # [sequences + 1]

@@ -151,17 +151,27 @@ def signatures_of(directories):
     return found
 
 
-def make_call(name, tensors, numbers, kinds):
-    """A Call that keeps what it points at. tensors: (name, address, type, shape, strides) each."""
-    call = Call()
+@functools.lru_cache(maxsize=_MOST_SHAPES)
+def _layout(name, tensors):
+    """A call's tensors but for their addresses. tensors: (name, type, shape, strides) each. A copy points at the names that this keeps."""
     listed = (NamedTensor * max(len(tensors), 1))()
-    for place, (tensor, address, dtype, shape, strides) in zip(listed, tensors):
-        place.name, place.data, place.dtype, place.rank = tensor.encode(), address, DTYPES[dtype], len(shape)
+    for place, (tensor, dtype, shape, strides) in zip(listed, tensors):
+        place.name, place.dtype, place.rank = tensor.encode(), DTYPES[dtype], len(shape)
         if len(shape) > len(place.extent):
             raise errors.Error(f"{name}: tensor '{tensor}' has {len(shape)} dimensions; a program's has at most "
                                f"{len(place.extent)}")
         place.extent[:len(shape)] = shape
         place.stride[:len(shape)] = strides
+    return listed
+
+
+def make_call(name, tensors, numbers, kinds):
+    """A Call that keeps what it points at. tensors: (name, address, type, shape, strides) each."""
+    call = Call()
+    layout = _layout(name, tuple((tensor, *rest) for tensor, _, *rest in tensors))
+    listed = type(layout).from_buffer_copy(layout)
+    for place, tensor in zip(listed, tensors):
+        place.data = tensor[1]
     given = (NamedNumber * max(len(numbers), 1))()
     for place, (number, value) in zip(given, numbers.items()):
         place.name, place.kind = number.encode(), _F32 if kinds.get(number) == "f32" else _I32
@@ -172,7 +182,7 @@ def make_call(name, tensors, numbers, kinds):
     call.program, call.tensors, call.numbers = name.encode(), ctypes.addressof(listed), ctypes.addressof(given)
     call.tensor_count, call.number_count = len(tensors), len(numbers)
     call.flags = _EXPLICIT
-    call.keep = listed, given
+    call.keep = layout, listed, given
     return call
 
 

@@ -61,8 +61,12 @@ class Program:
                   [float(v) for n, v in numbers.items() if self.signature.numbers.get(n) == "f32"])
         if given:
             outputs = [tensors[n] for n in given]
-            outputs += _allocate(key, others[0], *others[1:], outputs)
-            torch.ops.fagen.program_out(key, *others, outputs)
+            outputs += _allocate(key, *others, outputs)
+            if _is_seen(tensors.values()):
+                torch.ops.fagen.program_out(key, *others, outputs)
+            else:
+                _run_out(key, *others, outputs)
+                torch.autograd.graph.increment_version(outputs)
             tensors.update(zip([*given, *(n for n in written if n not in given)], outputs))
         else:
             tensors.update(zip(written, torch.ops.fagen.program(key, *others)))
@@ -88,6 +92,15 @@ class Program:
             if tensor.dtype not in _WORDS:
                 raise errors.Error(f"{self.name}: {name} has elements of {tensor.dtype}; programs take "
                                    f"{', '.join(str(t) for t in _WORDS)}")
+
+
+def _is_seen(tensors):
+    """Whether somebody could tell an operator's call from what it does: a graph or a trace, a mode of PyTorch, its profiler, a transform, a
+    subclass of tensors."""
+    return (torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack() > 0
+            or torch._C._len_torch_function_stack() > 0 or torch.autograd._profiler_enabled()
+            or torch._C._functorch.peek_interpreter_stack() is not None
+            or any(type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_neg() for t in tensors))
 
 
 def _key_of(*names):

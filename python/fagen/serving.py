@@ -38,8 +38,14 @@ class Plan:
         self._is_causal, self._is_invariant = causal, invariant
         self._is_captured = _is_captured(lengths)
         self._ways, self._refused = {}, set()  # by name; layers that no kernel of copied keys takes in one launch
+        if self._wants_tiles() and self._way(_groups.Tiles) is not None:
+            return
         if starts is not None:
             self._way(_groups.Groups if most_keys is None else _groups.Keys)
+
+    def _wants_tiles(self):
+        """Whether rows may be computed in tiles by programs of packed rows: always where bits depend on a row alone, for all are of one kernel then."""
+        return self._is_invariant or (self._tensors[0] is not None and self._most_keys is None and self._most_rows > 1)
 
     def __repr__(self):
         kinds = [name for name, is_so in (("causal", self._is_causal), ("invariant", self._is_invariant)) if is_so]
@@ -52,10 +58,12 @@ class Plan:
         if kind not in self._ways:
             starts, lengths, table = self._tensors
             if _is_captured(lengths) and not self._is_captured:
-                raise errors.Unsupported("run: no kernel of copied keys takes this layer, and what kernels of pages need would be made in the graph that is "
-                                         "being captured; run the layer once before, or make the plan without most_keys")
+                raise errors.Unsupported("run: what another way needs, which this layer takes, would be made in the graph that is being captured, and hold nothing "
+                                         "until it runs; run the layer once before, or make the plan in the graph")
             if kind is _groups.Keys:
                 made = _groups.of_keys(starts, lengths, table, self._page_size, self._tokens, self._most_keys)
+            elif kind is _groups.Tiles:
+                made = _paged.tiles(self._starts(), lengths, table, self._page_size, self._tokens)
             elif starts is None:
                 made = _groups.uniform(lengths, table, self._tokens)
             else:
@@ -64,6 +72,14 @@ class Plan:
                 made = _groups.of_rows(starts, lengths, table, self._tokens, self._most_rows, self._is_causal)
             self._ways[kind] = made
         return self._ways[kind]
+
+    def _starts(self):
+        """query_starts, made where all sequences have as many rows."""
+        starts, lengths, _ = self._tensors
+        if starts is not None:
+            return starts
+        rows = self._tokens // len(lengths)
+        return torch.arange(len(lengths) + 1, dtype=torch.int32, device=lengths.device) * rows
 
     @property
     def tokens(self):
@@ -79,7 +95,8 @@ class Plan:
         if self._shapes() != other._shapes():
             raise errors.Error(f"rewrite: {other!r} differs in its shapes from {self!r}; make a new plan, and capture anew")
         for kind, made in self._ways.items():
-            _groups.rewrite(made, other._way(kind))
+            if made is not None:
+                _groups.rewrite(made, other._way(kind))
         self._tensors = other._tensors  # what is made from now on
 
     def run(self, q, k_cache, v_cache, *, scale=None, window_left=-1, softcap=0.0, alibi_slopes=None, out=None, return_lse=False,
@@ -148,6 +165,10 @@ class Plan:
 
     def _over_pages(self, q, k_cache, v_cache, left, lse, options):
         """((O, LSE), None), or (None, why not)."""
+        if self._wants_tiles():
+            found, why = self._over_tiles(q, k_cache, v_cache, left, lse, options)
+            if why is None or self._is_invariant:  # other kernels have other bits
+                return found, why
         if self._cuts(left, options["alibi_slopes"]):
             said = f"window_left is {left}" if left >= 0 else "alibi_slopes are given"
             return None, (f"{said}, without a causal mask, and sequences have up to {self._most_rows} rows; plans that are causal take "
@@ -160,6 +181,17 @@ class Plan:
         o, sums = _paged.attend("serving", rows, k_cache, v_cache, place, groups.used, _flash._bounds(self._is_causal, (left, -1)), scale=options["scale"],
                                 lse=lse, by_batch=False, invariant=self._is_invariant)
         return self._apart(groups, o, sums), None
+
+    def _over_tiles(self, q, k_cache, v_cache, left, lse, options):
+        """((O, LSE), None) by programs of packed rows, or (None, why not)."""
+        tiles, table = self._way(_groups.Tiles), self._tensors[2]
+        why = _paged.why_not(q[:, None], k_cache, v_cache, _lengths.Cache(table, *k_cache.shape[:2]), invariant=self._is_invariant, most_batch=self._tokens, **options)
+        if why is None and tiles is None:
+            why = f"pages: a table of {list(table.shape)} pages of {self._page_size} keys, and {self._tokens} rows, are more than programs count"
+        if why is not None:
+            return None, why
+        return _paged.attend_rows("serving", q, k_cache, v_cache, tiles, _flash._bounds(self._is_causal, (left, -1)), scale=options["scale"], lse=lse,
+                                  invariant=self._is_invariant), None
 
     def _cuts(self, left, slopes):
         """Whether groups of rows would be at the wrong places: all see the last key, and only the last stands there."""

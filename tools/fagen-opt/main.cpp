@@ -50,6 +50,7 @@ struct Wanted {
   bool bare = false;       ///< print what kernels do, and no more
   bool lower = false;      ///< run the passes that are left, to the proof
   Emit emit = Emit::Ir;
+  bool hasClocks = false; ///< of a program's text: warps leave the clocks of their stages
 };
 
 void print(const ir::Program &program, StringRef lastPass, bool bare, llvm::raw_ostream &os) {
@@ -59,15 +60,29 @@ void print(const ir::Program &program, StringRef lastPass, bool bare, llvm::raw_
     ir::printBare(*kernel, os);
 }
 
-ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
-  if (!checkEmittable(program, diags))
+/// What a text calls proved is proved before it has a text of its own; what makes it slow alone is not asked.
+bool prove(TextualProgram &text, Diagnostics &diags, llvm::raw_ostream &os) {
+  PipelineOptions options;
+  for (const std::string &name : passesLeft(text))
+    if (StringRef(name).starts_with("verify-") && lookupPass(name)->needs < ir::Phase::Verified)
+      options.runPasses.push_back(name);
+  PassContext context{.diags = diags, .listing = &os, .runsAll = true};
+  return PipelineRunner(options, os).run(*text.program, context, text.after) != PipelineResult::Failed;
+}
+
+/// Of a program that checkEmittable accepts.
+ExitCode emitText(const ir::Program &program, const Wanted &wanted, Diagnostics &diags, llvm::raw_ostream &os) {
+  if (wanted.hasClocks && !takesOwnArgument(program)) {
+    diags.error(Location(), "--clocks goes with programs; fagen --instrument writes attention's kernels with clocks");
     return exitCode(diags);
-  if (std::optional<llvm::json::Object> plan = programPlan(program); plan && emit == Emit::Plan) {
+  }
+  if (std::optional<llvm::json::Object> plan = programPlan(program, wanted.hasClocks);
+      plan && wanted.emit == Emit::Plan) {
     os << emitProgramPlan(std::move(*plan), program.name + ".cu");
     return exitCode(diags);
   }
-  KernelText text = emitProgram(program);
-  if (emit == Emit::Cuda)
+  KernelText text = emitProgram(program, wanted.hasClocks ? Instrument::Every : Instrument::None);
+  if (wanted.emit == Emit::Cuda)
     os << text.source;
   else
     os << emitPlan(buildPlan(program, std::move(text)), program.name);
@@ -99,8 +114,11 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
   }
   if (wanted.renameAll)
     ir::renameAll(*program);
-  if (wanted.emit != Emit::Ir)
-    return emitText(*program, wanted.emit, diags, os);
+  if (wanted.emit != Emit::Ir) {
+    if (!checkEmittable(*program, diags) || (!wanted.lower && !prove(text, diags, os)))
+      return exitCode(diags);
+    return emitText(*program, wanted, diags, os);
+  }
   if (printsProgram(options))
     print(*program, text.after, wanted.bare, os);
   return exitCode(diags);
@@ -130,6 +148,9 @@ int main(int argc, char **argv) {
                                  llvm::cl::values(clEnumValN(Emit::Ir, "ir", "textual IR"),
                                                   clEnumValN(Emit::Cuda, "cuda", "the CUDA text of proved kernels"),
                                                   clEnumValN(Emit::Plan, "plan", "their launches and memory: JSON")));
+  llvm::cl::opt<bool, true> clocks(
+      "clocks", llvm::cl::desc("with --emit: warps of a program's kernels leave the clocks of their stages"),
+      llvm::cl::location(wanted.hasClocks));
   llvm::cl::ParseCommandLineOptions(argc, argv, "fagen-opt: passes over textual IR\n");
 
   if (output == "-")

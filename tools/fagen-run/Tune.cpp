@@ -80,6 +80,9 @@ public:
     app.add_option("--generation", generation, "candidates that are compiled, checked and timed together")
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
+    app.add_option("--least", least,
+                   "what is searched for: the least time of a launch, or its least joules (NVML's counter)")
+        ->capture_default_str();
     app.add_flag("--unchecked", unchecked, "do not take candidates through the gates, only time them");
     app.add_flag("--unpruned", unpruned, "search also what the compiler's time model finds too slow");
     app.add_option("--evidence", evidence, "write micro_log.csv, evo_log.csv, elite.json, ... to this directory");
@@ -162,6 +165,12 @@ private:
     tune::requireStrategy(strategy);
     if (space != "derived" && space != "spec")
       throw UserError(fmt::format("unknown space '{}'; known: derived, spec", space));
+    if (least != "time" && least != "joules")
+      throw UserError(fmt::format("unknown measure '{}'; known: time, joules", least));
+    options.measure = least == "joules" ? Measure::Joules : Measure::Time;
+    if (least == "joules" && !(evidence.empty() && landscape.empty()))
+      throw UserError(
+          "--evidence and --landscape are of times; --output and --export have what --least joules measures");
     options.search = {strategy, seed, evaluations, generation};
     options.tiles = strategy == "evolutionary" ? tiles : 0; // the others do not look at the order
     options.derived = space == "derived";
@@ -198,7 +207,7 @@ private:
   }
 
   std::string spec, database = "results.db", budget = "10m", strategy = "evolutionary", space = "derived", target;
-  std::string device = "gpu", dtype = "f16", evidence, landscape, exported;
+  std::string least = "time", device = "gpu", dtype = "f16", evidence, landscape, exported;
   std::vector<std::string> shapes, masks = {"none"};
   size_t evaluations = 0, tiles = 24, generation = 6;
   uint64_t seed = 1;

@@ -6,6 +6,7 @@
 //     "about": {"kernel", "target", "dtype", "accum", "mask", "lse", "head_dim_qk", "head_dim_v", "batch", "heads",
 //               "kv_heads", "seq_q", "seq_kv", "sms"},
 //     "times": [{"settings": {"tile": "128 x 64", ...}, "median_us": 12.3}, ...]}, ...]}
+// Where `about` has "measure": "joules", a time is "median_mj".
 // The database has the same: `about` is study.description, a time is a row of evaluation.
 
 #include "TunedFile.h"
@@ -38,20 +39,25 @@ static std::string readAbout(const json::Value &value, TunedStudy &study) {
               map.map("sms", study.sms);
   if (!read)
     return toString(root.getError());
+  study.measure = value.getAsObject()->getString("measure").value_or("time").str();
+  if (study.measure != "time" && study.measure != "joules")
+    return "about.measure is '" + study.measure + "'; it is time or joules";
   if (!optionInfo(OptionKey::DType).findValue(study.dtype))
     return "about.dtype is '" + study.dtype + "', which is none";
   return optionInfo(OptionKey::Mask).findValue(study.mask) ? "" : "about.mask is '" + study.mask + "', which is none";
 }
 
+static StringRef medianKey(const TunedStudy &study) { return study.measure == "joules" ? "median_mj" : "median_us"; }
+
 /// The same of a time.
-static std::string readTime(const json::Value &settings, double microseconds, TunedStudy &study) {
+static std::string readTime(const json::Value &settings, double cost, TunedStudy &study) {
   const json::Object *object = settings.getAsObject();
   if (!object)
     return "its settings are no JSON object";
-  if (!(microseconds > 0))
-    return "its median_us is no number above 0";
+  if (!(cost > 0))
+    return "its " + medianKey(study).str() + " is no number above 0";
   TunedTime time;
-  time.microseconds = microseconds;
+  time.cost = cost;
   for (const auto &[key, value] : *object) {
     std::optional<StringRef> text = value.getAsString();
     if (!text)
@@ -78,7 +84,7 @@ static std::string readStudy(const json::Value &value, TunedStudy &study) {
     const json::Object *entry = time.getAsObject();
     const json::Value *settings = entry ? entry->get("settings") : nullptr;
     const std::string reason =
-        settings ? readTime(*settings, entry->getNumber("median_us").value_or(0), study) : "it has no 'settings'";
+        settings ? readTime(*settings, entry->getNumber(medianKey(study)).value_or(0), study) : "it has no 'settings'";
     if (!reason.empty())
       return ("times[" + Twine(index) + "]: " + reason).str();
   }

@@ -20,4 +20,9 @@ std::optional<ExprType> typeOf(const Expr &expr, llvm::function_ref<ExprType(llv
 /// scalar among the params, a let. Others are integers.
 bool isReal(const Kernel &kernel, llvm::StringRef name);
 
+struct RunValueInfo;
+/// Whether the kernel has that value of the run: with attention's parameters all, with its own what a CTA knows of
+/// itself.
+bool hasRunValue(const Kernel &kernel, const RunValueInfo &info);
+
 } // namespace fagen::ir

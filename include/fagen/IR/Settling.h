@@ -33,6 +33,8 @@ inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows after the
 /// Where one begins with the first of the ops.
 std::optional<Settling> asSettling(llvm::ArrayRef<const Op *> ops);
 Ops makeSettling(const Settling &settling, const Location &location);
+/// The first product of warps of their own (mma) that is no part of a settling; null where there is none.
+const Op *findUnsettling(const Block &block);
 /// Whether it is known how far terms of the product's operands may grow: those of f16, bf16 and e4m3.
 bool canSettle(const Op &product);
 

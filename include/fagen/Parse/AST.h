@@ -121,8 +121,9 @@ struct SelectLine {
 
 struct Select {
   std::vector<SelectLine> lines;
-  bool isDamaged = false; ///< something in it was reported: what is missing may have been lost
-  llvm::SMRange range;    ///< of the word `select`
+  std::optional<Name> least; ///< what is to be least: time or joules
+  bool isDamaged = false;    ///< something in it was reported: what is missing may have been lost
+  llvm::SMRange range;       ///< of the word `select`
 };
 
 struct Claim {

@@ -176,7 +176,7 @@ struct SelectLine {
 struct Gate {
   std::string name;
   std::string relation;
-  double value = 0; ///< bytes, registers, absolute error, microseconds or the factor of the baseline
+  double value = 0; ///< bytes, registers, absolute error, microseconds, joules or the factor of the baseline
   std::string baseline;
   std::string text; ///< as written
   Location location;
@@ -195,6 +195,7 @@ struct KernelSpec {
   std::vector<Variant> variants;          ///< in expansion order (problem axes, targets, schedules), implicit ones last
   std::vector<std::shared_ptr<const form::Use>> forms; ///< that variants have, each once
   std::vector<SelectLine> select;                      ///< always ends in an otherwise line
+  std::string least = "time";                          ///< of what a tuner measured the least is taken: time or joules
   Claim claim;
   std::vector<Gate> gates;
   std::vector<std::string> remarks; ///< combinations that were dropped, each with its reason

@@ -95,7 +95,7 @@ def MmaIssue : Op<"mma_issue",
 def MmaCommit : Op<"mma_commit", "closes the group of the products that the warps issued since the last commit", []>;
 
 def MmaWait : Op<"mma_wait", "waits until at most `pending` of the newest groups of products are outstanding", [],
-    [Int<"pending", 0, 64>]> {
+    [Int<"pending", 0, 7>]> {
   let HasSite = 1;
 }
 

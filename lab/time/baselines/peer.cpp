@@ -80,12 +80,12 @@ static void readEnergy(const json &value, Segment &segment) {
   if (value.is_null())
     return;
   if (value.is_string()) {
-    segment.energy.missing = value;
+    segment.load.energy.missing = value;
     return;
   }
-  segment.energy = {value.at("joules"), value.at("seconds"), value.at("error"), ""};
-  segment.launches = value.at("launches");
-  segment.loadSeconds = value.at("load_s");
+  segment.load.energy = {value.at("joules"), value.at("seconds"), value.at("error"), ""};
+  segment.load.launches = value.at("launches");
+  segment.load.seconds = value.at("load_s");
 }
 
 static std::vector<Segment> readSegments(const json &result) {

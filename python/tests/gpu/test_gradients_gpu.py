@@ -53,6 +53,38 @@ def test_against_autograd(dtype, head_dim, causal, heads, kv_heads, rows, keys):
         assert (ours.transpose(1, 2).double() - wanted).abs().max() <= 2 * (to(near) - wanted).abs().max() + 2.0 ** -13
 
 
+@pytest.mark.parametrize("text", ["", "_sync"])
+@pytest.mark.parametrize("head_dim, heads, kv_heads, rows, keys, shape", [
+    (64, 4, 2, 300, 777, (2, 4, 300, 777)), (128, 4, 4, 512, 512, (1, 4, 512, 512)), (64, 6, 2, 130, 257, (6, 1, 257)),
+    (128, 8, 2, 1024, 1024, (8, 1024, 1024)), (64, 2, 2, 1, 77, (2, 1, 1, 77)),
+])
+def test_biases(monkeypatch, text, head_dim, heads, kv_heads, rows, keys, shape):
+    """Of q, k, v and the bias, by programs of both texts; the same bits each time. A mask leaves rows without keys."""
+    monkeypatch.setattr(_gradients, "_text_for", lambda device: text)
+    q, k, v, grad = drawn(torch.bfloat16, head_dim, heads, kv_heads, rows, keys)
+    draw = torch.Generator("cuda").manual_seed(5)
+    bias = torch.randn(shape, generator=draw, device="cuda")
+    visible = torch.randint(0, 4, (2, 1, rows, keys), generator=draw, device="cuda", dtype=torch.uint8)
+    visible[0, :, rows // 2] = 0
+    inputs = [t.detach().requires_grad_() for t in (q, k, v, bias)]
+    find = lambda: torch.autograd.grad(  # noqa: E731
+        fagen.attention(*inputs[:3], form="bias_visible", bias=inputs[3], visible=visible), inputs, grad)
+    asked = []
+    backward = _gradients.backward
+    monkeypatch.setattr(_gradients, "backward", lambda *args, **options: asked.append(1) or backward(*args, **options))
+    found = find()
+    assert asked and all(all(map(torch.equal, found, find())) for _ in range(20))
+    wide = [t.detach().double().requires_grad_() for t in (q, k, v, bias)]
+    of_heads = [t.transpose(1, 2) for t in wide[:3]]
+    of_keys, of_values = (t.repeat_interleave(heads // kv_heads, 1) for t in of_heads[1:])
+    scores = of_heads[0] @ of_keys.transpose(-1, -2) * head_dim ** -0.5 + wide[3]
+    weights = torch.softmax(scores.masked_fill(visible == 0, -torch.inf), -1).nan_to_num(0)
+    wanted = torch.autograd.grad((weights @ of_values).transpose(1, 2), wide, grad.double())
+    for ours, exact in zip(found, wanted):
+        exact = exact.nan_to_num(0)
+        assert (ours.double() - exact).abs().max() <= 8 * torch.finfo(torch.bfloat16).eps * exact.abs().max().clamp_min(1e-3)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("head_dim", [64, 96, 128, 192, 256])
 def test_same_bits(head_dim, causal):

@@ -109,7 +109,9 @@ std::vector<SuggestedWord> wordsAt(StringRef text, size_t offset) {
     return words;
   }
   if (block == "select")
-    return {{"when", "a schedule for some problems, at run time"}, {"otherwise", "the schedule for all others"}};
+    return {{"when", "a schedule for some problems, at run time"},
+            {"otherwise", "the schedule for all others"},
+            {"least", "time or joules: what values of a tuner are chosen by"}};
   if (block == "kernel")
     return {{"problem", "what is computed"},
             {"schedule", "how it is computed"},

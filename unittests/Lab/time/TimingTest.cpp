@@ -96,7 +96,7 @@ TEST(Timing, aSteadySegmentTellsTheEnergyOfItsLoad) {
   record.options.state = PowerState::Steady;
   TimeReport report = record.time();
   const TimeResult &result = resultOf(report, kMain);
-  EXPECT_NEAR(result.segments[0].launches * 100e-6, 1.25, 0.01);
+  EXPECT_NEAR(result.segments[0].load.launches * 100e-6, 1.25, 0.01);
   EXPECT_NEAR(result.medianJoules(), 500 * 100e-6, 1e-6);
   EXPECT_NEAR(result.averageWatts(), 500, 1e-6);
   EXPECT_THAT(report.notes, IsEmpty());

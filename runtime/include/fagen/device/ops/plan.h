@@ -33,6 +33,7 @@ struct TileRun {
   int begin = 0, end = 0; ///< rows
   int first_key = 0, keys = 0;
   int seen = 0; ///< number of the last key that row `begin` sees; each next one sees a key more
+  int sequence = 0;
 
   template <int kTileRows> __device__ __forceinline__ int tiles() const { return ceil_div(end - begin, kTileRows); }
   /// How many of the tiles, the first ones, visit at most `keys_at_most` keys.
@@ -45,10 +46,10 @@ struct TileRun {
 };
 
 /// What it finds. Of tile order[i], i below *count, words[4 * order[i]] has the first key, how many keys there are, and
-/// the number of the last key that the tile's first row sees under a causal mask: its sequence's last row sees the last
-/// key.
+/// the number of the last key that the tile's first row sees under a causal mask, where its sequence's last row sees
+/// the last key, and the number of its sequence.
 struct TilePlan {
-  unsigned *rows; ///< slots + 1
+  unsigned *rows; ///< slots + 1; those after the last tile are the number of all rows
   int *words;     ///< [slots, 4]
   unsigned *order, *count;
   int slots;
@@ -116,7 +117,7 @@ __device__ __forceinline__ void put_tiles(const TilePlan &plan, int slot, const 
     ptx::st_global_u32(plan.rows + slot + i, static_cast<unsigned>(row), site);
     ptx::st_global(plan.words + 4LL * (slot + i),
                    {static_cast<unsigned>(run.first_key), static_cast<unsigned>(run.keys),
-                    static_cast<unsigned>(run.seen + i * kTileRows), 0u},
+                    static_cast<unsigned>(run.seen + i * kTileRows), static_cast<unsigned>(run.sequence)},
                    site);
     int place = 0, first = 0; // of the class, in the run
 #pragma unroll
@@ -157,6 +158,7 @@ template <int kEach> struct RunsOfLane {
       used[i].first_key = keys[i];
       used[i].keys = count;
       used[i].seen = count - length;
+      used[i].sequence = at + i;
     }
   }
 
@@ -210,10 +212,14 @@ __device__ __forceinline__ void plan_rows(const TilePlan &plan, const Sequences 
     });
     before = next;
   }
-  if (ptx::thread_index() == 0) {
-    ptx::st_global_u32(plan.rows + min(slots, plan.slots), static_cast<unsigned>(sequences.total_rows), site);
-    ptx::st_global_u32(plan.count, static_cast<unsigned>(min(slots, plan.slots)), site);
+  slots = min(slots, plan.slots);
+  for (int i = slots + ptx::thread_index(); i <= plan.slots; i += kWarps * 32) { // after the last tile: none has rows
+    ptx::st_global_u32(plan.rows + i, static_cast<unsigned>(sequences.total_rows), site);
+    if (i < plan.slots)
+      ptx::st_global(plan.words + 4LL * i, {0u, 0u, 0u, 0u}, site);
   }
+  if (ptx::thread_index() == 0)
+    ptx::st_global_u32(plan.count, static_cast<unsigned>(slots), site);
 }
 
 } // namespace fagen::device

@@ -65,7 +65,7 @@ __device__ __forceinline__ void transpose_sixteen(const Target &target, const So
 template <int kRows, int kTile, int kWarps, bool kPaired = false, class Target, class Source>
 __device__ __forceinline__ void transpose_bytes(const Target &target, const Source &source, int first, int columns,
                                                 int limit, int warp, ptx::Site site = ptx::Site::here()) {
-  constexpr int kAcross = kRows % 128 == 0 ? 8 : 4; // lanes side by side: whole lines are read, 64 bytes or 128 written
+  constexpr int kAcross = 4; // lanes side by side: pieces of 64 bytes are read, and lines of 128 written
   constexpr int kTall = 16 * 32 / kAcross, kUnits = kTile / kTall * (kRows / 16 / kAcross);
   static_assert(kRows % 64 == 0 && kTile % 128 == 0, "warps have whole parts of the tile");
   const int lane = ptx::lane_index();

@@ -1,7 +1,7 @@
 // fagen: the IR verifier: divisors, which the device divides by where they are 1 or more (fagen/device/tile/integer.h).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "VerifierState.h"
+#include "../VerifierState.h"
 
 #include "fagen/IR/ValueRange.h"
 
@@ -9,7 +9,8 @@ using namespace fagen;
 using namespace fagen::ir;
 
 static bool isDivision(const Expr &expr) {
-  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv || expr.kind() == ExprKind::FloorMod;
+  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv || expr.kind() == ExprKind::Mod ||
+         expr.kind() == ExprKind::FloorMod;
 }
 
 static void verifyDivision(const Expr &expr, const Location &location, VerifierState &state) {
