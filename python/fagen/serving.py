@@ -58,8 +58,8 @@ class Plan:
         if kind not in self._ways:
             starts, lengths, table = self._tensors
             if _is_captured(lengths) and not self._is_captured:
-                raise errors.Unsupported("run: no kernel of copied keys takes this layer, and what kernels of pages need would be made in the graph that is "
-                                         "being captured; run the layer once before, or make the plan without most_keys")
+                raise errors.Unsupported("run: what another way needs, which this layer takes, would be made in the graph that is being captured, and hold nothing "
+                                         "until it runs; run the layer once before, or make the plan in the graph")
             if kind is _groups.Keys:
                 made = _groups.of_keys(starts, lengths, table, self._page_size, self._tokens, self._most_keys)
             elif kind is _groups.Tiles:

@@ -73,7 +73,7 @@ def test_what_a_graph_alone_would_fill_is_not_kept(monkeypatch):
     plan = planned(batch, [20], most_keys=70)
     with monkeypatch.context() as patched:
         patched.setattr(serving, "_is_captured", lambda _: True)
-        with pytest.raises(fagen.Unsupported, match="would be made in the graph that is being captured; run the layer once before, or make the plan without most_keys"):
+        with pytest.raises(fagen.Unsupported, match="would be made in the graph that is being captured, and hold nothing until it runs; run the layer once before"):
             plan.run(batch.q, batch.k_cache, batch.v_cache)
         made_there = planned(batch, [20], most_keys=70)  # the graph fills all of it
         assert_right(made_there.run(batch.q, batch.k_cache, batch.v_cache), (expected(batch)[0], None))
