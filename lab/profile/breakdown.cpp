@@ -161,6 +161,19 @@ static std::string complaintAbout(const WarpTimes &times) {
   return {};
 }
 
+std::optional<WarpTimes> readRecord(const void *record, int64_t cta, int warp, std::vector<Failure> &failures) {
+  WarpRecord words;
+  std::memcpy(&words, record, sizeof(words));
+  WarpTimes times = readWarp(words);
+  times.cta = cta;
+  times.warp = warp;
+  const std::string complaint = complaintAbout(times);
+  if (complaint.empty())
+    return times;
+  failures.push_back({"breakdown", fmt::format("warp {} of CTA {} {}", warp, cta, complaint)});
+  return std::nullopt;
+}
+
 /// Bytes before events and records: the counter that tiles come from.
 static size_t bytesBefore(const fagen_row &row) {
   const std::string_view first = row.workspace_count ? row.workspace[0].name : "";

@@ -7,6 +7,7 @@
 #include <fagen/device/trace.h>
 
 #include <array>
+#include <optional>
 
 namespace fagen::lab {
 
@@ -78,6 +79,9 @@ struct Breakdown {
 
 /// Whether the row's kernel leaves records; with `events` whether it also traces.
 bool isInstrumented(const fagen_row &row, bool events = false);
+
+/// A WarpRecord; what cannot be true is a failure, and nothing is given.
+std::optional<WarpTimes> readRecord(const void *record, int64_t cta, int warp, std::vector<Failure> &failures);
 
 /// What that many CTAs left in the workspace of an instrumented row, by <fagen/device/trace.h>. A warp that left
 /// nothing, though it should, or that was at work for 2^32 clocks or more, is a failure.

@@ -31,11 +31,13 @@ std::string findOptimizer() {
   return fs::exists(sibling, error) ? sibling.string() : "fagen-opt";
 }
 
-std::string emit(const std::string &path, const char *what) {
+std::string emit(const std::string &path, const char *what, bool hasClocks) {
   std::string text;
   const std::string program = findOptimizer();
-  const ChildOutcome outcome = runChild({program, path, "--lower", fmt::format("--emit={}", what)}, kSeconds,
-                                        [&](const std::string &line) { text += line + "\n"; });
+  std::vector<std::string> command = {program, path, "--lower", fmt::format("--emit={}", what)};
+  if (hasClocks)
+    command.push_back("--clocks");
+  const ChildOutcome outcome = runChild(command, kSeconds, [&](const std::string &line) { text += line + "\n"; });
   if (outcome.exitCode == 127)
     throw UserError(fmt::format("{} cannot be started; FAGEN_OPT names another", program));
   if (!outcome.succeeded())
@@ -45,8 +47,8 @@ std::string emit(const std::string &path, const char *what) {
 
 } // namespace
 
-ProgramFromIr::ProgramFromIr(const std::string &path) {
-  const std::string text = emit(path, "cuda"), plan = emit(path, "plan");
+ProgramFromIr::ProgramFromIr(const std::string &path, bool hasClocks) {
+  const std::string text = emit(path, "cuda", hasClocks), plan = emit(path, "plan", hasClocks);
   std::string name = (fs::temp_directory_path() / "fagen-program-XXXXXX").string();
   if (!mkdtemp(name.data()))
     throw UserError(fmt::format("cannot make a directory '{}': {}", name, std::generic_category().message(errno)));

@@ -11,7 +11,7 @@ class ProgramFromIr {
 public:
   /// Lowers the file with fagen-opt: FAGEN_OPT, or the one next to this executable, or on PATH. UserError with its
   /// words where it refuses.
-  explicit ProgramFromIr(const std::string &path);
+  ProgramFromIr(const std::string &path, bool hasClocks);
   ~ProgramFromIr();
   ProgramFromIr(const ProgramFromIr &) = delete;
   ProgramFromIr &operator=(const ProgramFromIr &) = delete;

@@ -141,6 +141,8 @@ private:
         (flag(json, "ascending") ? FAGEN_TENSOR_ASCENDING : 0) | (flag(json, "distinct") ? FAGEN_TENSOR_DISTINCT : 0);
     if (json.contains("in"))
       setRange(array(json, "in"), buffer);
+    if (json.contains("clocks_of"))
+      buffer.clocksOf = string(json, "clocks_of");
     if (json.contains("alignment"))
       buffer.alignment = std::max(number(json, "alignment", 16), 1u);
     return buffer;
@@ -208,6 +210,10 @@ private:
     launch.sharedBytes = expression(json, "shared_bytes");
     launch.ctas = expression(json, "ctas");
     launch.isResident = flag(json, "resident");
+    if (json.contains("roles"))
+      for (const PlanJson &role : array(json, "roles"))
+        launch.roles.push_back({string(role, "name"), static_cast<int>(number(role, "first_warp", 31)),
+                                static_cast<int>(number(role, "warps", 32))});
     if (launch.threads == 0 || launch.cluster == 0)
       refuse(fmt::format("launch '{}' has no threads", launch.symbol));
     return launch;

@@ -23,6 +23,7 @@ struct ProgramBuffer {
   bool isRestored = false;   ///< each run leaves it as it found it
   uint32_t promises = 0;     ///< of its integers: FAGEN_TENSOR_ASCENDING, _DISTINCT, _IN_RANGE
   int64_t low = 0, high = 0; ///< of the range
+  std::string clocksOf;      ///< the launch whose warps leave records there; empty for other buffers
   unsigned alignment = 1;    ///< bytes that its rows begin at multiples of, as the kernels access them
 };
 
@@ -47,11 +48,18 @@ struct ParamField {
   MapField map = {};
 };
 
+/// Warps of each CTA.
+struct ProgramRole {
+  std::string name;
+  int firstWarp = 0, warps = 0;
+};
+
 struct ProgramLaunch {
   std::string symbol;
   unsigned threads = 0, cluster = 1;
   SizeExpr sharedBytes, ctas;
-  bool isResident = false; ///< all its CTAs must run at once, as those of a persistent kernel do
+  std::vector<ProgramRole> roles; ///< where warps leave clocks
+  bool isResident = false;        ///< all its CTAs must run at once, as those of a persistent kernel do
 };
 
 /// Launches run one after the other; each sees what those before it wrote.

@@ -175,6 +175,7 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     if (!report.failures.empty())
       break;
     const std::map<std::string, TensorValues> tensors = readMemory(plan, sizes, memory);
+    report.clocks = readClocks(plan, sizes, memory, report.failures);
     for (const Statement &statement : statements)
       compare(statement, plan, tensors, sizes, options, seed, report);
   }

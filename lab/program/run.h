@@ -4,6 +4,7 @@
 
 #include "reference.h"
 
+#include "lab/profile/breakdown.h"
 #include "lab/reference/criteria.h"
 
 #include <fagen/device/tensor_map.h>
@@ -68,15 +69,26 @@ struct ComparedResult {
   double worst = 0; ///< error over what is allowed
 };
 
+/// Where the warps of a role of a launch were, of all its CTAs.
+struct RoleClocks {
+  std::string launch, role;
+  Breakdown breakdown;
+};
+
 struct ProgramReport {
   std::vector<ComparedResult> results;
   std::vector<Failure> failures;  ///< of the runs, and of results that are wrong
   std::vector<ProgramTime> times; ///< the program's first; none where it failed
+  std::vector<RoleClocks> clocks; ///< of the last run, where the plan asks for them
 };
 
 /// What is only read is standard normal, rounded to its type; what is written begins as NaN. Each attempt begins anew
 /// with other inputs. UserError for sizes or a reference that do not suit the plan.
 ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const ProgramOptions &options);
+
+/// What the warps left in the memory.
+std::vector<RoleClocks> readClocks(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory,
+                                   std::vector<Failure> &failures);
 
 // For runners.
 

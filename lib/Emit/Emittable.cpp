@@ -408,6 +408,6 @@ bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
 
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
   if (takesOwnArgument(program))
-    return emitOwnText(program);
+    return emitOwnText(program, instrument != Instrument::None);
   return emitKernel(*program.kernels.front(), instrument, otherLaunches(program));
 }

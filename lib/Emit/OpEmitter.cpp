@@ -430,9 +430,9 @@ void OpEmitter::emit(const Op &op) {
 void OpEmitter::emitMark(device::Stage stage, bool isBeforeWait) {
   const std::string name = enumeratorOf(stage);
   if (marks == Marks::Samples && !isWait(stage))
-    line(out, "{}.{}<kSampled>(Stage::{});", clock.name, isBeforeWait ? "sample_before_wait" : "sample", name);
+    line(out, "{}.{}<kSampled>(Stage::{});", clockNames.name, isBeforeWait ? "sample_before_wait" : "sample", name);
   else
-    line(out, "{}.mark({}, Stage::{});", clock.name, clock.params, name);
+    line(out, "{}.mark({}, Stage::{});", clockNames.name, clockNames.params, name);
 }
 
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {

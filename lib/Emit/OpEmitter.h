@@ -145,7 +145,7 @@ public:
   /// Every stage of a block tells its end.
   void markStages() { marks = Marks::Stages; }
   void markStages(ClockNames names) {
-    clock = std::move(names);
+    clockNames = std::move(names);
     markStages();
   }
   /// The ops are a step of a sampled loop.
@@ -185,6 +185,11 @@ protected:
   /// A real expression as the lambda of a map computes it.
   std::string element(const ir::Op &op, const ir::Expr &value) const;
 
+  /// The stage of the ops before is over.
+  void emitMark(device::Stage stage, bool isBeforeWait);
+
+  enum class Marks : uint8_t { None, Stages, Samples };
+  Marks marks = Marks::None; ///< what blocks tell
   const ir::Kernel &kernel;
   const TileDivisors &divisors;
   IndentedStream &out;
@@ -235,7 +240,6 @@ private:
   void emitStoreSplit(const ir::Op &op);
   void emitCombineLast(const ir::Op &op);
   void emitBarrier(const ir::Op &op);
-  void emitMark(device::Stage stage, bool isBeforeWait);
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
   struct OfRow {
@@ -247,9 +251,7 @@ private:
   const Points &points;
   std::vector<OpPlan> &places;
   const ir::Role *const role;
-  enum class Marks : uint8_t { None, Stages, Samples };
-  Marks marks = Marks::None;
-  ClockNames clock;
+  ClockNames clockNames;
   bool inEpilogue = false;
   const ir::Op *doneBefore = nullptr; ///< by the composition before it
   const ir::Op *seenAhead = nullptr;  ///< the mask of this function whose elements have been read

@@ -3,6 +3,7 @@
 
 #include "ProgramOps.h"
 #include "KernelEmitter.h"
+#include "Stages.h"
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
@@ -129,7 +130,7 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
                                    std::vector<OpPlan> &places)
     : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
       tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")),
-      used(namesUsedBy(kernel, divisors, pointersTo(role.body.ops))) {}
+      clock(kernel.freshName("clock")), used(namesUsedBy(kernel, divisors, pointersTo(role.body.ops))) {}
 
 Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
   Expr result = expr;
@@ -571,16 +572,43 @@ void ProgramOpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
     const bool isOfFirst = !isUnderFirst && isByFirstThread(*ops.front());
     const auto together =
         ops.take_while([&](const Op *op) { return isUnderFirst || isByFirstThread(*op) == isOfFirst; });
-    if (isOfFirst)
+    if (isOfFirst) {
+      const Marks outer = marks;
+      marks = isByOneThread() ? outer : Marks::None; // else the warp's lanes tell together
       inBraces("if (is_first)", [&] {
         isUnderFirst = true;
         OpEmitter::emitBlock(together);
         isUnderFirst = false;
       });
-    else
+      if (std::exchange(marks, outer) != outer)
+        emitMark(stagesOf(kernel, together).back(), /*isBeforeWait=*/true);
+    } else
       OpEmitter::emitBlock(together);
     ops = ops.drop_front(together.size());
   }
+}
+
+/// Whether one thread does all that the role does.
+bool ProgramOpEmitter::isByOneThread() const {
+  bool found = fragmentsOf(ofRole).empty();
+  walk(ofRole.body,
+       [&](const Op &op) { found &= opInfo(op.kind).hasBody || op.kind == OpKind::Barrier || isByFirstThread(op); });
+  return found;
+}
+
+void ProgramOpEmitter::startClock() {
+  const ProgramParam *const records = params.clocksOf(kernel);
+  if (!records)
+    return;
+  const std::string place = kernel.freshName("records");
+  line(out, "const ClockRecords {}{{cta.params.{}}};\n{}<{}, false> {};\n{}.start();", place, records->name,
+       isByOneThread() ? "ThreadClock" : "StageClock", kernel.threads / 32, clock, clock);
+  markStages({clock, place});
+}
+
+void ProgramOpEmitter::stopClock() {
+  if (params.clocksOf(kernel))
+    line(out, "{}{}.stop({});", isByOneThread() ? "if (is_first)\n  " : "", clock, kernel.freshName("records"));
 }
 
 void ProgramOpEmitter::emitLoop(const Op &op) {
@@ -613,6 +641,8 @@ void ProgramOpEmitter::emitTiles(const Op &op) {
                      tileCount(), isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
   if (isByTicket)
     line(out, "const int {} = {};", tile, tileAt(counted));
+  if (params.clocksOf(kernel))
+    line(out, "{}.count_tile();", clock);
   emitPlace();
   emitBodyOf(op);
   if (!carry.empty())

@@ -16,7 +16,7 @@ namespace fagen {
 bool isOverlain(const ir::Kernel &kernel, const ir::Buffer &buffer);
 
 /// Of a program whose kernels have parameters of their own.
-KernelText emitOwnText(const ir::Program &program);
+KernelText emitOwnText(const ir::Program &program, bool hasClocks);
 
 /// Inside a role's function lets, indices and loop variables are variables; `cta` holds parameters and shared memory,
 /// `r` the role's registers. What one thread does for its role stands under `is_first`.
@@ -46,9 +46,13 @@ public:
   void emitFixedLets();
   /// Its ops.
   void emitRole();
+  /// Where the kernel leaves clocks: of each warp, or of the thread that works for its role.
+  void startClock();
+  void stopClock();
 
 private:
   bool emitOwn(const ir::Op &op) override;
+  bool isByOneThread() const;
   std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   bool isInKvRing(const ir::Buffer &ring) const override { return isOverlain(kernel, ring); }
@@ -91,7 +95,7 @@ private:
   std::vector<std::pair<ir::Expr, std::string>> firstKeys; ///< of the step that is written
   bool isUnderFirst = false;                               ///< whether one thread of the role is here
   const llvm::StringSet<> ofTiles;                         ///< indices, and the lets that follow from them
-  const std::string tile, drawn, next;                     ///< what numbers of tiles and tickets are called
+  const std::string tile, drawn, next, clock;              ///< what numbers of tiles, tickets and the clock are called
   llvm::StringSet<> used;                                  ///< names that the expressions at hand depend on
 };
 

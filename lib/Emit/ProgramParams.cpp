@@ -51,7 +51,7 @@ BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
           tile.layout == Layout::Xor ? bytes : 0, isOfPages ? 1 : panelsOf(kernel, op, columns)};
 }
 
-ProgramParams::ProgramParams(const Program &program) {
+ProgramParams::ProgramParams(const Program &program, bool hasClocks) {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
       if (!buffer->shape.empty() && !buffer->map &&
@@ -71,6 +71,10 @@ ProgramParams::ProgramParams(const Program &program) {
       add({ProgramParam::Scalar, scalar.name, nullptr, {}, scalar.isReal});
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     addReciprocals(*kernel);
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    if (hasClocks)
+      params.push_back(
+          {.kind = ProgramParam::Clocks, .name = freshName("clocks_of_" + kernel->symbol), .kernel = kernel.get()});
 }
 
 /// Once each: kernels that declare a member mean the same by it (VerifyMembers.cpp).
@@ -160,6 +164,11 @@ void ProgramParams::addReciprocals(const Kernel &kernel) {
                       divisor,
                       valueRange(kernel, divisor).low < 1});
   }
+}
+
+const ProgramParam *ProgramParams::clocksOf(const Kernel &kernel) const {
+  const auto found = llvm::find_if(params, [&](const ProgramParam &param) { return param.kernel == &kernel; });
+  return found == params.end() ? nullptr : &*found;
 }
 
 TileDivisors ProgramParams::divisors(const Kernel &kernel, llvm::StringRef holder) const {

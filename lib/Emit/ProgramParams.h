@@ -23,13 +23,14 @@ struct BoxShape {
 };
 
 struct ProgramParam {
-  enum Kind : uint8_t { Map, Pointer, Strides, Size, Scalar, Reciprocal } kind = Size;
+  enum Kind : uint8_t { Map, Pointer, Strides, Size, Scalar, Reciprocal, Clocks } kind = Size;
   std::string name;                   ///< of the member
   const ir::Buffer *tensor = nullptr; ///< of the first three
   BoxShape box = {};                  ///< of Map
   bool isReal = false;                ///< of Scalar: f32; else i32
   ir::Expr divisor = {};              ///< of Reciprocal: of sizes, integers and constants
   bool mayBeZero = false;             ///< of Reciprocal: then it is that of 1
+  const ir::Kernel *kernel = nullptr; ///< of Clocks: whose warps leave them there
 };
 
 /// A tensor among the parameters, whichever kernels name it.
@@ -40,13 +41,16 @@ struct ProgramTensor {
 
 class ProgramParams {
 public:
-  explicit ProgramParams(const ir::Program &program);
+  /// With clocks: a pointer for each kernel whose warps leave them.
+  explicit ProgramParams(const ir::Program &program, bool hasClocks = false);
 
   const std::vector<ProgramParam> &fields() const { return params; }
   const std::vector<ProgramTensor> &tensors() const { return all; }
   bool hasMapOf(const ir::Buffer &tensor) const;
   /// The name of the map for the boxes of a bulk copy or store of a role.
   llvm::StringRef mapOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op) const;
+  /// The member that the kernel's warps leave their clocks by; null where they leave none.
+  const ProgramParam *clocksOf(const ir::Kernel &kernel) const;
   /// The reciprocals, as a text names them that holds the parameters by `holder`, "params.".
   TileDivisors divisors(const ir::Kernel &kernel, llvm::StringRef holder) const;
 

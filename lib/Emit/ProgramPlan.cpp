@@ -20,6 +20,8 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <fagen/device/tensor_map.h>
+#include <fagen/device/trace.h>
+#include <fmt/format.h>
 
 #include <set>
 
@@ -53,13 +55,16 @@ namespace {
 
 class PlanBuilder {
 public:
-  explicit PlanBuilder(const Program &program) : program(program), params(program) {}
+  PlanBuilder(const Program &program, bool hasClocks) : program(program), params(program, hasClocks) {}
 
   Object build() {
     Object plan{{"program", program.name}, {"target", program.kernels.front()->target}};
     Array buffers, fields, launches;
     for (const ProgramTensor &tensor : params.tensors())
       buffers.push_back(buffer(tensor));
+    for (const ProgramParam &param : params.fields())
+      if (param.kind == ProgramParam::Clocks)
+        buffers.push_back(clocks(param));
     for (const ProgramParam &param : params.fields())
       appendFields(param, fields);
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
@@ -211,6 +216,20 @@ private:
     return object;
   }
 
+  /// A WarpRecord (fagen/device/trace.h) for each warp of as many CTAs as there are tiles.
+  static Object clocks(const ProgramParam &param) {
+    const int64_t warps = param.kernel->threads / 32;
+    Array shape{postfix(*param.kernel, tilesOf(*param.kernel)), Array{warps}, Array{int64_t(device::kRecordWords)}};
+    return Object{
+        {"name", param.name},
+        {"type", "u32"},
+        {"shape", std::move(shape)},
+        {"written", true},
+        {"zeroed", true},
+        {"clocks_of", param.kernel->symbol},
+        {"declared", fmt::format("u32[{}, {}, {}]", tilesOf(*param.kernel).str(), warps, device::kRecordWords)}};
+  }
+
   void appendFields(const ProgramParam &param, Array &fields) const {
     switch (param.kind) {
     case ProgramParam::Map:
@@ -221,6 +240,8 @@ private:
       for (unsigned i = 0; i + 1 < param.tensor->shape.size(); ++i)
         fields.push_back(Object{{"kind", "stride"}, {"buffer", param.tensor->param}, {"dimension", int64_t(i)}});
       return;
+    case ProgramParam::Clocks:
+      return fields.push_back(Object{{"kind", "pointer"}, {"buffer", param.name}});
     case ProgramParam::Size:
       return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
     case ProgramParam::Scalar:
@@ -264,7 +285,7 @@ private:
                   {"dimensions", std::move(dimensions)}};
   }
 
-  static Object launch(const Kernel &kernel) {
+  Object launch(const Kernel &kernel) const {
     const CtaGrid &grid = kernel.grid;
     const Expr tiles = tilesOf(kernel), cluster = constant(grid.cluster), sms = variable("sms"),
                places = grid.hasClusters() ? max(floorDiv(sms, cluster), constant(1)) * cluster : sms;
@@ -273,6 +294,12 @@ private:
                   {"shared_bytes", Array{int64_t(kernel.sharedBytes)}},
                   {"ctas", postfix(kernel, grid.isPersistent ? min(tiles, places) : tiles)},
                   {"resident", grid.isPersistent}};
+    Array roles;
+    for (const Role &role : kernel.roles)
+      roles.push_back(
+          Object{{"name", role.name}, {"first_warp", int64_t(role.firstWarp)}, {"warps", int64_t(role.warps)}});
+    if (params.clocksOf(kernel))
+      launch["roles"] = std::move(roles);
     if (grid.hasClusters())
       launch["cluster"] = grid.cluster;
     return launch;
@@ -284,10 +311,10 @@ private:
 
 } // namespace
 
-std::optional<Object> fagen::programPlan(const Program &program) {
+std::optional<Object> fagen::programPlan(const Program &program, bool hasClocks) {
   if (!takesOwnArgument(program))
     return std::nullopt;
-  return PlanBuilder(program).build();
+  return PlanBuilder(program, hasClocks).build();
 }
 
 std::string fagen::emitProgramPlan(Object plan, llvm::StringRef source) {

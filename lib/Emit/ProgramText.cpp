@@ -22,8 +22,8 @@ namespace {
 
 class ProgramTextEmitter {
 public:
-  explicit ProgramTextEmitter(const Program &program)
-      : program(program), params(program), stream(text.source), out(stream, 2, kColumns) {}
+  ProgramTextEmitter(const Program &program, bool hasClocks)
+      : program(program), params(program, hasClocks), stream(text.source), out(stream, 2, kColumns) {}
 
   KernelText run();
 
@@ -50,7 +50,9 @@ private:
 
 } // namespace
 
-KernelText fagen::emitOwnText(const Program &program) { return ProgramTextEmitter(program).run(); }
+KernelText fagen::emitOwnText(const Program &program, bool hasClocks) {
+  return ProgramTextEmitter(program, hasClocks).run();
+}
 
 static std::vector<const Buffer *> sharedOf(const Kernel &kernel) {
   std::vector<const Buffer *> found;
@@ -101,6 +103,8 @@ void ProgramTextEmitter::emitIncludes() {
     headers.insert("reciprocal.h");
   for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
     addHeadersOfOps(*kernel, headers);
+    if (params.clocksOf(*kernel))
+      headers.insert("ops/stage_clock.h");
     for (const Role &role : kernel->roles)
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         if (findsRows(copy))
@@ -131,6 +135,8 @@ static std::pair<std::string, std::string> memberOfParams(const ProgramParam &pa
             "elements from one to the next along each dimension but the last"};
   case ProgramParam::Reciprocal:
     return {fmt::format("Reciprocal {};", param.name), "of " + param.divisor.str()};
+  case ProgramParam::Clocks:
+    return {fmt::format("unsigned *{};", param.name), "WarpRecords of the kernel's warps"};
   case ProgramParam::Size:
   case ProgramParam::Scalar:
     break;
@@ -224,6 +230,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops[program.kernels.front().get()]);
   if (hasOneThread(role))
     line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
+  emitter.startClock();
   if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
     line(out, "{} r;", typeOfRegisters(role.name));
   if (!fragmentsOf(role).empty()) {
@@ -238,6 +245,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     emitter.emitTile();
   emitter.emitRunningSources();
   emitter.emitRole();
+  emitter.stopClock();
 }
 
 /// Those who compute take what those who load give back; a line, if any.

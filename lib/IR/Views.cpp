@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/IR/Views.h"
-#include "fagen/IR/OpClasses.h"
 
 #include "fagen/IR/OpClasses.h"
+
 #include <array>
 
 using namespace fagen::ir;

@@ -53,6 +53,8 @@ def caches(function, paged_kv_cache, layout):
         if paged_kv_cache.dim() != 5 or paged_kv_cache.shape[1] != 2:
             raise errors.Error(f"{function}: paged_kv_cache is {_arguments.words(paged_kv_cache)}; it is a pair of K and V, or a tensor [pages, 2, ...]")
         paged_kv_cache = paged_kv_cache.unbind(1)
+    if not isinstance(paged_kv_cache, (tuple, list)):
+        raise errors.Error(f"{function}: paged_kv_cache is {_arguments.words(paged_kv_cache)}; it is a pair of K and V, or a tensor [pages, 2, ...]")
     if len(paged_kv_cache) != 2:
         raise errors.Error(f"{function}: paged_kv_cache has {len(paged_kv_cache)} parts; it is a pair of K and V, or a tensor [pages, 2, ...]")
     return [cache.transpose(1, 2) if layout == "HND" else cache for cache in paged_kv_cache]

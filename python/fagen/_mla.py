@@ -95,6 +95,8 @@ def _why_not(q, k_cache, table):
         return f"q is on {q.device}, and programs run on GPUs"
     if torch.is_grad_enabled() and (q.requires_grad or k_cache.requires_grad):
         return "programs have no gradient"
+    if _arguments.has_tangent(q, k_cache):
+        return "forward-mode differentiation, of which programs have none"
     if not all(map(_has_rows, (q, k_cache))):
         return "rows of q or k_cache do not begin at multiples of 16 bytes, or their elements do not lie side by side"
     sizes = dict(zip(_MOST, (*q.shape[:3], *k_cache.shape[:2])))

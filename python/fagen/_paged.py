@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from . import _groups, _kernels, _stats, _torch_programs
+from . import _arguments, _groups, _kernels, _stats, _torch_programs
 from . import torch as front
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -78,6 +78,8 @@ def why_not(q, k_cache, v_cache, place, *, scale, softcap=0.0, dropout=0.0, alib
         return f"pages: head_dim is {q.shape[-1]}, of V {v_cache.shape[-1]}; programs have {', '.join(map(str, _HEAD_DIMS))}, alike"
     if dropout or softcap or alibi_slopes is not None:
         return "pages: programs have no dropout, softcap or ALiBi"
+    if _arguments.has_tangent(q, k_cache, v_cache):
+        return "pages: forward-mode differentiation, of which kernels have none"
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k_cache, v_cache)):
         return "pages: programs have no gradient"
     if scale == 0:

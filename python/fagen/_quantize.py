@@ -1,4 +1,4 @@
-# fagen: tensors of float8 for attention, by programs of the package where they run, else by PyTorch.
+# fagen: tensors of float8 for attention, by PyTorch, or by programs of the package.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """specs/fp8_quantize.fair.in is what runs; PyTorch's way gives the same bits. Nothing here waits for the GPU."""
 import torch
@@ -23,7 +23,7 @@ def _programs():
 _known = _programs()
 
 
-def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.float8_e4m3fn, amax=None, mean=None):
+def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.float8_e4m3fn, amax=None, mean=None, programs=False):
     """x of 16 bits or float32 as float8, and what it is to be multiplied by again: (x8, descale), descale of float32 and [batch, heads].
 
     scales: "head", a number for each batch and head; "tensor", one for all, which stands at each place; or "block", one for each 128
@@ -32,6 +32,9 @@ def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.floa
     amax: float32 of descale's shape or one number, in place of the largest magnitude, as calibration found it.
     mean: float32 of [batch, heads, head_dim], which is taken from each row first. Keys less their mean have smaller numbers, and attention
         has the same O by them, and a log-sum-exp that is lower by scale * q . mean.
+
+    programs: True for the package's programs where they run, on GPUs of compute capability 9.0 with head dims 64 and 128 of e4m3: the same
+        bits, but from Python they take as long as PyTorch's operators or longer.
 
     descale is amax / 448 (e5m2: 57344), 1 where amax is 0. (x - mean) / descale is rounded to nearest even; what is beyond the largest
     number, infinities too, becomes that number with its sign; NaN stays. Infinities and NaN count nothing for amax.
@@ -54,7 +57,7 @@ def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.floa
         raise errors.ArgumentError(f"quantize: mean is {_arguments.words(mean)}; it is float32 on {x.device}, of shape {(batch, heads, head_dim)}")
     blocks = -(-count // _BLOCK)
     shape = (batch, kv_heads, blocks) if scales == "block" else (batch, kv_heads)
-    by = _Programs(rows, mean) if _has_programs(rows, dtype) else _Torch(rows, mean)
+    by = _Programs(rows, mean) if programs and _has_programs(rows, dtype) else _Torch(rows, mean)
     if amax is None:
         amax = _largest(by, shape, scales)
     elif not isinstance(amax, torch.Tensor):
@@ -62,7 +65,8 @@ def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.floa
     elif amax.dtype != torch.float32 or amax.device != x.device or tuple(amax.shape) not in (shape, ()):
         raise errors.ArgumentError(f"quantize: amax is {_arguments.words(amax)} of shape {tuple(amax.shape)}; it is float32 on {x.device}, of "
                                    f"shape {shape}, or a number")
-    descale = (torch.where(amax > 0, amax / _MOST[dtype], 1.0)).expand(shape).contiguous()
+    # by a tensor, as GPUs multiply by the reciprocal of a number
+    descale = (torch.where(amax > 0, amax / torch.full_like(amax, _MOST[dtype]), 1.0)).expand(shape).contiguous()
     of_blocks = descale.repeat_interleave(heads // kv_heads, 1)
     result = torch.empty(x.shape, dtype=dtype, device=x.device)
     by.round(of_blocks if scales == "block" else of_blocks[:, :, None].expand(batch, heads, blocks),
@@ -71,7 +75,7 @@ def quantize(x, scales="head", *, kv_heads=None, layout="bshd", dtype=torch.floa
 
 
 def _has_programs(rows, dtype):
-    """torch.compile fuses PyTorch's operators."""
+    """Not under torch.compile, which fuses PyTorch's operators."""
     batch, heads, count, head_dim = rows.shape
     return (not torch.compiler.is_compiling() and dtype == torch.float8_e4m3fn and head_dim in _HEAD_DIMS and rows.numel() > 0 and batch <= _MOST_BATCH and heads <= _MOST_HEADS
             and count <= _MOST_ROWS and len(_known) > 0 and _fp8._is_there(rows.device))

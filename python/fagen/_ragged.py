@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from . import _kernels, _stats, _torch_programs
+from . import _arguments, _kernels, _stats, _torch_programs
 from . import torch as front
 
 _WORDS = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -27,6 +27,8 @@ def _name(q, causal):
 
 def why_not(q, k, v, sequences, causal):
     """Why no program computes this; None where one does."""
+    if _arguments.has_tangent(q, k, v):
+        return "forward-mode differentiation, of which kernels have none"
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return "the kernel of packed sequences has no gradient"
     if _name(q, causal) not in _known or k.shape[2] != q.shape[2] or v.shape[2] != q.shape[2]:

@@ -6,7 +6,7 @@ import numbers as _abstract
 
 import torch
 
-from . import _kernels, _lib, _programs, errors
+from . import _arguments, _kernels, _lib, _programs, errors
 
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "f32": torch.float32,
           "u32": torch.uint32, "i32": torch.int32, "u8": torch.uint8}
@@ -87,6 +87,8 @@ class Program:
             if tensor.requires_grad and torch.is_grad_enabled():
                 raise errors.Error(f"{self.name}: {name} wants a gradient, and programs have none; call it under "
                                    "torch.no_grad(), or give a detached tensor")
+            if _arguments.has_tangent(tensor):
+                raise errors.Error(f"{self.name}: {name} has a tangent of forward-mode differentiation, and programs have none; give a detached tensor")
             if tensor.dtype not in _WORDS:
                 raise errors.Error(f"{self.name}: {name} has elements of {tensor.dtype}; programs take "
                                    f"{', '.join(str(t) for t in _WORDS)}")

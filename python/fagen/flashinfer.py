@@ -15,6 +15,7 @@ columns for max_sequence_kv keys where that is given, to plan() or as the wrappe
 import functools
 import inspect
 import math
+import numbers
 
 import torch
 
@@ -46,13 +47,16 @@ def _check_layout(function, layout):
 def _product(function, *factors):
     """Of scales that are numbers, None for 1."""
     for factor in factors:
-        if factor is not None and not isinstance(factor, (int, float)):
-            raise errors.Unsupported(f"{function}: a scale is {_arguments.words(factor)}; it is a number of Python")
+        if factor is not None and (isinstance(factor, bool) or not isinstance(factor, numbers.Real)):
+            raise errors.Unsupported(f"{function}: a scale is {_arguments.words(factor)}; it is a number of Python or NumPy")
     return math.prod(factor for factor in factors if factor is not None)
 
 
 def _finish(function, o, lse, v_scale, out, lse_out, return_lse):
     """O and LSE as a caller wants them."""
+    for name, given, made in (("out", out, o), ("lse", lse_out if return_lse else None, lse)):
+        if given is not None and (not isinstance(given, torch.Tensor) or given.shape != made.shape):
+            raise errors.ArgumentError(f"{function}: {name} is {_arguments.words(given)}; it is a tensor {list(made.shape)}")
     if v_scale is not None:
         o = (o.float() * _product(function, v_scale)).to(o.dtype)
     o = o if out is None else out.copy_(o)
@@ -133,6 +137,8 @@ class _Wrapper:
         return self._plan
 
     def _sizes(self, q, num_qo_heads, head_dim):
+        if not isinstance(q, torch.Tensor):
+            raise errors.ArgumentError(f"{type(self).__name__}: q is {_arguments.words(q)}; it is a tensor [tokens, heads, head_dim]")
         if tuple(q.shape[1:]) != (num_qo_heads, head_dim):
             raise errors.Error(f"{type(self).__name__}: q has {list(q.shape)}; the plan is of {num_qo_heads} heads of {head_dim} columns")
 
@@ -145,6 +151,8 @@ class _Wrapper:
         if indices.shape[0] > buffer.shape[0]:
             raise errors.Error(f"{name}: indices has {indices.shape[0]} pages; the buffer that use_cuda_graph=True was given has {buffer.shape[0]}")
         stated = self.max_sequence_kv if stated is None else stated
+        if stated is not None and (not isinstance(stated, numbers.Integral) or stated < 1):
+            raise errors.ArgumentError(f"{name}: max_sequence_kv is {_arguments.words(stated)}; it is a whole number, 1 or more, or None")
         columns = max(1, buffer.shape[0] if stated is None else min(buffer.shape[0], -(-stated // page_size)))
         if stated is not None and not indptr.is_cuda and _indptr.longest(indptr.tolist()) > columns:
             raise errors.Error(f"{name}: a sequence has {_indptr.longest(indptr.tolist())} pages of {page_size} keys; max_sequence_kv is {stated}, which "

@@ -7,6 +7,8 @@ Tensors: q is [tokens, heads, head_dim], caches are [pages, page_size, kv_heads,
 16 bytes. Nothing but check() waits for the GPU, and all but it may be captured into a graph, which then reads offsets, lengths and tables as
 they are when it runs. What these hold leads outside of no tensor.
 """
+import numbers
+
 import torch
 
 from . import _arguments, _entries, _flash, _groups, _lengths, _paged, _stats, errors
@@ -16,10 +18,10 @@ MOST_KEYS = 1 << 28  # that are copied together
 
 
 def _whole(function, name, value, least):
-    """A number of Python's; Error for another."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    """A whole number, of Python or NumPy, as Python's; Error for another."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise errors.ArgumentError(f"{function}: {name} is {_arguments.words(value)}; it is a whole number, {least} or more")
-    return value
+    return int(value)
 
 
 def _is_captured(tensor):
@@ -105,7 +107,7 @@ class Plan:
         is put. Rows that no sequence has are 0, and -inf as LSE. fallback, for what no kernel of pages computes: "error" raises
         Unsupported, "warn" and "torch" let other kernels or PyTorch compute on copied keys, counted in stats().
         """
-        self._check(q, k_cache, v_cache, out, fallback)
+        self._check(q, k_cache, v_cache, alibi_slopes, out, fallback)
         window_left = _whole("run", "window_left", window_left, -1)
         options = {"scale": None if scale is None else _arguments.scale_of("run", scale), "softcap": softcap, "alibi_slopes": alibi_slopes}
         if q.shape[0]:
@@ -115,7 +117,7 @@ class Plan:
         o = o if out is None else out.copy_(o)
         return (o, lse) if return_lse else o
 
-    def _check(self, q, k_cache, v_cache, out, fallback):
+    def _check(self, q, k_cache, v_cache, alibi_slopes, out, fallback):
         if fallback not in _stats.FALLBACKS:
             raise errors.Error(f'run: fallback is {fallback!r}; it is "error", "warn" or "torch"')
         for name, tensor, dims in (("q", q, 3), ("k_cache", k_cache, 4), ("v_cache", v_cache, 4)):
@@ -129,6 +131,10 @@ class Plan:
                 raise errors.Error(f"run: {name} has pages of {cache.shape[1]} keys; the plan is of {self._page_size}")
         if v_cache.shape[:3] != k_cache.shape[:3]:
             raise errors.Error(f"run: v_cache has {list(v_cache.shape)}, k_cache {list(k_cache.shape)}; they have as many pages and heads")
+        if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
+            raise errors.Error(f"run: alibi_slopes is {_arguments.words(alibi_slopes)}; it is a tensor of a slope for each head")
+        if out is not None and isinstance(out, torch.Tensor) and out.requires_grad:
+            raise errors.Error("run: out wants a gradient, and what is put there has none; give a detached tensor")
         if out is not None and (not isinstance(out, torch.Tensor) or out.shape != (*q.shape[:2], v_cache.shape[3]) or out.dtype != q.dtype):
             raise errors.Error(f"run: out is {_arguments.words(out)}; it is {q.dtype} {[*q.shape[:2], v_cache.shape[3]]}")
         if self._tensors[2] is not None and front.checks_now(q):
@@ -231,8 +237,8 @@ def plan(query_starts, lengths, table, *, page_size, tokens, most_rows, most_key
     like = lengths if isinstance(lengths, torch.Tensor) else table
     lengths = _lengths.integers("plan", "lengths", lengths, (batch,), like)
     table = _lengths.integers("plan", "table", table, (batch, None), like)
-    for name, value, least in (("page_size", page_size, 1), ("tokens", tokens, 0), ("most_rows", most_rows, 0)):
-        _whole("plan", name, value, least)
+    page_size, tokens, most_rows = (_whole("plan", name, value, least) for name, value, least in (
+        ("page_size", page_size, 1), ("tokens", tokens, 0), ("most_rows", most_rows, 0)))
     if query_starts is None:
         if tokens % batch or tokens // batch > _groups.MOST_ROWS:
             raise errors.Error(f"plan: tokens is {tokens} of {batch} sequences without query_starts; each has as many rows, up to {_groups.MOST_ROWS}")
@@ -263,6 +269,8 @@ def append(k, v, k_cache, v_cache, slots):
     place in the page; a slot below 0 or beyond the cache takes nothing. Of two equal slots it is not said which key is kept."""
     slots = _lengths.integers("append", "slots", slots, (None,), k_cache)
     for name, new, cache in (("k", k, k_cache), ("v", v, v_cache)):
+        if not isinstance(new, torch.Tensor) or not isinstance(cache, torch.Tensor):
+            raise errors.Error(f"append: {name} is {_arguments.words(new)}, its cache {_arguments.words(cache)}; both are tensors")
         if new.dim() != 3 or cache.dim() != 4 or new.shape[1:] != cache.shape[2:] or cache.shape[:2] != k_cache.shape[:2] or len(new) < len(slots):
             raise errors.Error(f"append: {name} is {list(new.shape)}, its cache {list(cache.shape)}, of {len(slots)} slots; they are [tokens, kv_heads, head_dim], one for "
                                "each slot or more, and [pages, page_size, kv_heads, head_dim], as many pages of keys as of values")
@@ -280,6 +288,10 @@ def append(k, v, k_cache, v_cache, slots):
 def merge(outputs, sums, dtype=None):
     """O and LSE over all keys, of results over parts of them: outputs [parts, ..., head_dim] and sums [parts, ...], LSE in nats. A part whose
     LSE is -inf counts nothing; where all are, O is 0 and LSE -inf. dtype: of O; None: that of outputs."""
+    for name, value, dims in (("outputs", outputs, None), ("sums", sums, getattr(outputs, "shape", ())[:-1])):
+        if not isinstance(value, torch.Tensor) or not value.dim() or (dims is not None and value.shape != dims):
+            raise errors.Error(f"merge: {name} is {_arguments.words(value)}{f' {list(value.shape)}' if isinstance(value, torch.Tensor) else ''}; outputs are "
+                               "[parts, ..., head_dim], and sums [parts, ...]")
     top = sums.amax(0)
     weights = torch.exp(sums - top.masked_fill(top == -torch.inf, 0))
     total = weights.sum(0)

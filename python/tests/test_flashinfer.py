@@ -272,5 +272,13 @@ def test_mistakes():
         wrapper.run(batch.q, batch[1:3], sinks=torch.zeros(4))
     with pytest.raises(fagen.Unsupported, match="a scale is a"):
         wrapper.run(batch.q, batch[1:3], k_scale=torch.ones(1))
-    with pytest.raises(fagen.Error, match="paged_kv_cache is a"):
-        wrapper.run(batch.q, batch.k_cache)
+    for given, words in (((batch.q, batch.k_cache), "paged_kv_cache is a"), ((batch.q, None), "paged_kv_cache is None"), ((None, batch[1:3]), "q is None")):
+        with pytest.raises(fagen.Error, match=words):
+            wrapper.run(*given)
+    for options, words in (({"out": torch.zeros(2, 4, 64).half()}, r"out is .*; it is a tensor \[1, 4, 64\]"), ({"lse": torch.zeros(3), "return_lse": True}, r"lse is .*; it is a tensor \[1, 4\]")):
+        with pytest.raises(fagen.Error, match=words):
+            wrapper.run(batch.q, batch[1:3], **options)
+    wrapper = fi.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(WORKSPACE, *[torch.empty(20, dtype=torch.int32)] * 3)
+    for wrapper.max_sequence_kv in (0, "a", 2.5):
+        with pytest.raises(fagen.Error, match="max_sequence_kv is .*; it is a whole number, 1 or more, or None"):
+            wrapper.plan(indptr, indices, last, 4, 2, 64, 8)

@@ -160,7 +160,7 @@ def test_programs_quantize_as_torch(dtype, head_dim, shape, layout):
     calls = [{"scales": scales, "kv_heads": kv, "mean": m} for scales in ("head", "tensor", "block") for kv in {heads, 1} for m in (None, mean)]
     calls += [{"amax": 3.0}, {"amax": torch.tensor(0.5)}, {"scales": "block", "amax": 2e-3}]
     for call in calls:
-        bytes_, descale = fagen.quantize(x, layout=layout, **call)
+        bytes_, descale = fagen.quantize(x, layout=layout, programs=True, **call)
         _torch_programs.set_emulator(None)
         wanted, factor = fagen.quantize(x, layout=layout, **call)
         _torch_programs.set_emulator(emulate(LIBRARY, 90))
@@ -175,10 +175,11 @@ def test_programs_are_what_quantizes():
     emulator = emulate(LIBRARY, 90)
     _torch_programs.set_emulator(lambda kernels, call: (launched.append(call.program), emulator(kernels, call)))
     x = torch.randn(1, 5, 2, 64)
+    fagen.quantize(x, programs=True)
+    fagen.quantize(x, amax=2.0, programs=True)
+    fagen.quantize(x, dtype=torch.float8_e5m2, programs=True)
+    fagen.quantize(x[..., :32], programs=True)
     fagen.quantize(x)
-    fagen.quantize(x, amax=2.0)
-    fagen.quantize(x, dtype=torch.float8_e5m2)
-    fagen.quantize(x[..., :32])
     assert len(launched) == 3
 
 

@@ -343,3 +343,36 @@ def test_what_no_kernel_computes_by_rows_alone(options, words):
         fagen.attention(q, q, q, invariant=True, fallback="torch", **options)
     with pytest.raises(fagen.Unsupported, match="no gradient"):
         fagen.attention(q.clone().requires_grad_(), q, q, invariant=True)
+
+
+def test_forward_mode_is_refused_or_right():
+    """Kernels have no tangents: they are not dropped. Over pages, over copies, of packed keys, and by the programs themselves."""
+    batch = drawn([20, 3], [40, 30])
+    keys, values, ends = torch.cat(batch.keys), torch.cat(batch.values), torch.tensor([0, 40, 70])
+    calls = [lambda q, plan=planned(batch, [20], **options), **how: plan.run(q, batch.k_cache, batch.v_cache, **how) for options in ({}, {"most_keys": 70})]
+    calls.append(lambda q, **how: serving.packed(q, keys, values, batch.starts, ends, **how))
+    for call in calls:
+        for how in ({}, {"fallback": "error"}):
+            with pytest.raises(fagen.Unsupported, match="forward-mode differentiation"):
+                torch.func.jvp(lambda q: call(q, **how), (batch.q,), (batch.q,))
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(fagen.Error, match="k has a tangent of forward-mode differentiation, and programs have none"):
+        _paged._known[torch.float16, 64](k=torch.autograd.forward_ad.make_dual(batch.k_cache, batch.k_cache))
+
+
+def test_numbers_of_numpy():
+    import numpy as np
+    batch = drawn([1, 5], [40, 30])
+    plan = serving.plan(batch.starts, batch.lengths, batch.table, page_size=np.int64(8), tokens=np.int32(6), most_rows=np.int64(5))
+    assert_right(plan.run(batch.q, batch.k_cache, batch.v_cache, window_left=np.int64(20), scale=np.float32(0.125)), (expected(batch, window_left=20)[0], None))
+
+
+def test_what_is_no_tensor():
+    batch = drawn([1, 5], [40, 30])
+    with pytest.raises(fagen.Error, match="append: k is None, its cache a tensor"):
+        serving.append(None, batch.q, batch.k_cache, batch.v_cache, torch.tensor([0]))
+    for given, words in (([1, 2], "merge: outputs is "), ((torch.ones(2, 3, 4), None), "merge: sums is None"), ((torch.ones(2, 3, 4), torch.ones(3, 3)), r"merge: sums is .* \[3, 3\]")):
+        with pytest.raises(fagen.Error, match=words):
+            serving.merge(*given)
+    for options, words in (({"alibi_slopes": "x"}, "alibi_slopes is 'x'; it is a tensor"), ({"out": torch.zeros_like(batch.q).requires_grad_()}, "out wants a gradient")):
+        with pytest.raises(fagen.Error, match=words):
+            planned(batch, [5]).run(batch.q, batch.k_cache, batch.v_cache, **options)

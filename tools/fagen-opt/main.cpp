@@ -50,6 +50,7 @@ struct Wanted {
   bool bare = false;       ///< print what kernels do, and no more
   bool lower = false;      ///< run the passes that are left, to the proof
   Emit emit = Emit::Ir;
+  bool hasClocks = false; ///< of a program's text: warps leave the clocks of their stages
 };
 
 void print(const ir::Program &program, StringRef lastPass, bool bare, llvm::raw_ostream &os) {
@@ -70,13 +71,18 @@ bool prove(TextualProgram &text, Diagnostics &diags, llvm::raw_ostream &os) {
 }
 
 /// Of a program that checkEmittable accepts.
-ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
-  if (std::optional<llvm::json::Object> plan = programPlan(program); plan && emit == Emit::Plan) {
+ExitCode emitText(const ir::Program &program, const Wanted &wanted, Diagnostics &diags, llvm::raw_ostream &os) {
+  if (wanted.hasClocks && !takesOwnArgument(program)) {
+    diags.error(Location(), "--clocks goes with programs; fagen --instrument writes attention's kernels with clocks");
+    return exitCode(diags);
+  }
+  if (std::optional<llvm::json::Object> plan = programPlan(program, wanted.hasClocks);
+      plan && wanted.emit == Emit::Plan) {
     os << emitProgramPlan(std::move(*plan), program.name + ".cu");
     return exitCode(diags);
   }
-  KernelText text = emitProgram(program);
-  if (emit == Emit::Cuda)
+  KernelText text = emitProgram(program, wanted.hasClocks ? Instrument::Every : Instrument::None);
+  if (wanted.emit == Emit::Cuda)
     os << text.source;
   else
     os << emitPlan(buildPlan(program, std::move(text)), program.name);
@@ -111,7 +117,7 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
   if (wanted.emit != Emit::Ir) {
     if (!checkEmittable(*program, diags) || (!wanted.lower && !prove(text, diags, os)))
       return exitCode(diags);
-    return emitText(*program, wanted.emit, diags, os);
+    return emitText(*program, wanted, diags, os);
   }
   if (printsProgram(options))
     print(*program, text.after, wanted.bare, os);
@@ -142,6 +148,9 @@ int main(int argc, char **argv) {
                                  llvm::cl::values(clEnumValN(Emit::Ir, "ir", "textual IR"),
                                                   clEnumValN(Emit::Cuda, "cuda", "the CUDA text of proved kernels"),
                                                   clEnumValN(Emit::Plan, "plan", "their launches and memory: JSON")));
+  llvm::cl::opt<bool, true> clocks(
+      "clocks", llvm::cl::desc("with --emit: warps of a program's kernels leave the clocks of their stages"),
+      llvm::cl::location(wanted.hasClocks));
   llvm::cl::ParseCommandLineOptions(argc, argv, "fagen-opt: passes over textual IR\n");
 
   if (output == "-")

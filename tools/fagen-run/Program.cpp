@@ -58,6 +58,7 @@ public:
         ->delimiter(',')
         ->expected(3)
         ->needs("--time");
+    app.add_flag("--clocks", hasClocks, "also what each role's warps spent their time on; of a .fair file");
     app.add_option("--device", device, "gpu, cpu (the emulator), auto (what there is)")->capture_default_str();
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--runs", options.attempts, "each with other inputs; on the emulator with another order of events")
@@ -73,13 +74,24 @@ public:
     const bool isIr = path.size() > 5 && path.compare(path.size() - 5, 5, ".fair") == 0;
     if (!isSet && !name.empty())
       throw UserError(fmt::format("--name is of a kernel set's directory; {} is one program", path));
-    if (options.reference.empty() && !options.isTimed)
+    if (hasClocks && isSet)
+      throw UserError(
+          fmt::format("--clocks is of a .fair file, or of a plan that fagen-opt --clocks made; the texts of {} "
+                      "tell no clocks",
+                      path));
+    if (hasClocks && options.isTimed)
+      throw UserError("--clocks goes without --time: clocks take time themselves");
+    if (options.reference.empty() && !options.isTimed && !hasClocks)
       throw UserError(
           "--reference is required: what the program computes, as \"c[m, n] = a[m, k] * b[n, k]\"; fagen-run "
           "program --help has examples");
     const TableProgram row = isSet ? TableProgram::load(path, name) : TableProgram();
-    const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
+    const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path, hasClocks) : nullptr;
     ProgramPlan plan = isSet ? row.plan : ProgramPlan::load(lowered ? lowered->plan() : path);
+    if (hasClocks && std::none_of(plan.buffers.begin(), plan.buffers.end(),
+                                  [](const ProgramBuffer &buffer) { return !buffer.clocksOf.empty(); }))
+      throw UserError(
+          fmt::format("the text of {} tells no clocks; fagen-opt --clocks --emit=cuda writes one that does", path));
     options.sizes = sizesFor(plan);
     plan.setNumbers(givenNumbers());
     if (!product.empty())
@@ -97,10 +109,12 @@ public:
     json["program"]["results"] = resultsJson(report);
     if (options.isTimed)
       json["program"]["times"] = timesJson(report);
+    if (hasClocks)
+      json["program"]["clocks"] = clocksJson(report);
     for (const Failure &failure : report.failures)
       json["program"]["failures"].push_back({{"criterion", failure.criterion}, {"message", failure.message}});
     deliver((report.results.empty() ? "" : table(plan, *runner, report)) +
-                (report.times.empty() ? "" : timesTable(report)),
+                (report.times.empty() ? "" : timesTable(report)) + (report.clocks.empty() ? "" : clocksTable(report)),
             json);
     for (const Failure &failure : report.failures)
       fmt::print(stderr, "{}: {}\n", failure.criterion, failure.message);
@@ -198,6 +212,36 @@ private:
     return "\n" + table.text();
   }
 
+  static Json clocksJson(const ProgramReport &report) {
+    Json roles = Json::array();
+    for (const RoleClocks &clocks : report.clocks) {
+      const Breakdown &of = clocks.breakdown;
+      Json stages = Json::array();
+      for (const StageSummary &stage : of.stages())
+        stages.push_back({{"name", stage.name}, {"clocks", stage.clocks.median}, {"share", stage.share.median}});
+      roles.push_back({{"launch", clocks.launch},
+                       {"role", clocks.role},
+                       {"warps", of.warps.size()},
+                       {"span", of.span().median},
+                       {"tiles", of.tiles().median},
+                       {"sum_over_span", of.sumOverSpan().median},
+                       {"stages", std::move(stages)}});
+    }
+    return roles;
+  }
+
+  /// Medians over the warps of a role.
+  static std::string clocksTable(const ProgramReport &report) {
+    TextTable table(
+        {{"launch"}, {"role"}, {"warps", true}, {"stage"}, {"clocks", true}, {"share", true}, {"a tile", true}});
+    for (const RoleClocks &clocks : report.clocks)
+      for (const StageSummary &stage : clocks.breakdown.stages())
+        table.add({clocks.launch, clocks.role, fmt::format("{}", clocks.breakdown.warps.size()), stage.name,
+                   fmt::format("{:.0f}", stage.clocks.median), fmt::format("{:.1f} %", 100 * stage.share.median),
+                   fmt::format("{:.0f}", stage.perTile)});
+    return "\n" + table.text();
+  }
+
   static std::string table(const ProgramPlan &plan, const ProgramRunner &runner, const ProgramReport &report) {
     TextTable table(
         {{"program"}, {"device"}, {"result"}, {"compared", true}, {"wrong", true}, {"error / allowed", true}});
@@ -208,6 +252,7 @@ private:
   }
 
   std::string path, name, device = "auto";
+  bool hasClocks = false;
   std::vector<std::string> given, numbers, product;
   ProgramOptions options;
 };

@@ -13,7 +13,7 @@ namespace fagen {
 
 /// The plan of a program that checkEmittable() accepts, as docs/Programs.md describes it; nothing where its kernels
 /// have attention's parameters.
-std::optional<llvm::json::Object> programPlan(const ir::Program &program);
+std::optional<llvm::json::Object> programPlan(const ir::Program &program, bool hasClocks = false);
 
 /// Its text, with the path of the program's text.
 std::string emitProgramPlan(llvm::json::Object plan, llvm::StringRef source);

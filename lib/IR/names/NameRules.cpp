@@ -33,7 +33,8 @@ std::string ir::whyNoMember(StringRef name) {
 /// Names at the scope of the namespace fagen::device; scripts/random-programs --names finds what lacks.
 static bool isOfDeviceLibrary(StringRef name) {
   static constexpr llvm::StringLiteral kNames =
-      "Accumulator AskTogether AttentionParams BoxSwizzle ClassCounts CombinedRow CtaPlace Divisor ElementRange "
+      "Accumulator AskTogether AttentionParams BoxSwizzle ClassCounts ClockRecords CombinedRow CtaPlace Divisor "
+      "ElementRange "
       "Exponent FormedParams HalfSums HeadTile KeyRun KeyTilePlace LaneColumns LaneRows LaneScan LeftOperand "
       "MapElement MappedAttentionParams Mbarriers MergedPair NextTile PackedRows Parts QuadWords ReadApart "
       "ReadTogether Reciprocal RecordPlace RowExponent RowUnit RowValues Rows RunPlace RunsOfLane SeenKeys SeenTiles "

@@ -11,17 +11,23 @@
 
 namespace fagen::device {
 
+/// Where records of a program's kernel lie, in the place of attention's parameters.
+struct ClockRecords {
+  void *workspace;
+};
+
 /// Where the record of a warp of this CTA lies, kBefore bytes from the begin of the workspace, and its events.
 template <int kWarps, bool kTraces, int kBefore> struct RecordPlace {
   __device__ __forceinline__ static long long warp_of_grid() {
     return static_cast<long long>(ptx::cta_index()) * kWarps + ptx::warp_index();
   }
-  __device__ __forceinline__ static unsigned *record(const AttentionParams &params) {
+  template <class Params> __device__ __forceinline__ static unsigned *record(const Params &params) {
     char *records = static_cast<char *>(params.workspace) + kBefore + (kTraces ? trace_bytes(kWarps) : 0);
     return reinterpret_cast<unsigned *>(records) + warp_of_grid() * kRecordWords;
   }
-  __device__ __forceinline__ static void keep_event(const AttentionParams &params, unsigned index, Stage stage,
-                                                    unsigned clock, ptx::Site site) {
+  template <class Params>
+  __device__ __forceinline__ static void keep_event(const Params &params, unsigned index, Stage stage, unsigned clock,
+                                                    ptx::Site site) {
     if (index >= kTraceEvents || ptx::cta_index() >= kTracedCtas || params.workspace == nullptr)
       return;
     StageEvent *events = reinterpret_cast<StageEvent *>(static_cast<char *>(params.workspace) + kBefore);
@@ -60,7 +66,8 @@ public:
   __device__ __forceinline__ static bool samples(int step) { return step % kSampleEvery == kFirstSample; }
 
   /// The stage is over.
-  __device__ __forceinline__ void mark(const AttentionParams &params, Stage stage, ptx::Site site = ptx::Site::here()) {
+  template <class Params>
+  __device__ __forceinline__ void mark(const Params &params, Stage stage, ptx::Site site = ptx::Site::here()) {
     const unsigned now = book(static_cast<int>(stage));
     if constexpr (kTraces) {
       if (ptx::lane_index() == 0)
@@ -86,7 +93,8 @@ public:
       ++word;
   }
 
-  __device__ __forceinline__ void stop(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+  template <class Params>
+  __device__ __forceinline__ void stop(const Params &params, ptx::Site site = ptx::Site::here()) {
     put(WarpWord::kEnd, ptx::clock64());
     put(WarpWord::kSm, ptx::sm_index());
     if constexpr (kTraces) {
@@ -135,7 +143,8 @@ public:
       begin_ns = ptx::global_nanoseconds();
   }
 
-  __device__ __forceinline__ void mark(const AttentionParams &params, Stage stage, ptx::Site site = ptx::Site::here()) {
+  template <class Params>
+  __device__ __forceinline__ void mark(const Params &params, Stage stage, ptx::Site site = ptx::Site::here()) {
     const unsigned now = ptx::clock32();
     sums[static_cast<int>(stage)] += now - last;
     last = now;
@@ -145,7 +154,8 @@ public:
 
   __device__ __forceinline__ void count_tile() { ++tiles; }
 
-  __device__ __forceinline__ void stop(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+  template <class Params>
+  __device__ __forceinline__ void stop(const Params &params, ptx::Site site = ptx::Site::here()) {
     if (params.workspace == nullptr)
       return;
     put(params, WarpWord::kBegin, begin, site);
@@ -162,7 +172,8 @@ public:
   }
 
 private:
-  __device__ __forceinline__ static void put(const AttentionParams &params, WarpWord first, unsigned long long value,
+  template <class Params>
+  __device__ __forceinline__ static void put(const Params &params, WarpWord first, unsigned long long value,
                                              ptx::Site site) {
     unsigned *words = Place::record(params) + static_cast<int>(first);
     ptx::st_global_u32(words, static_cast<unsigned>(value), site);
