@@ -373,7 +373,9 @@ private:
       addParts(expr.lhs(), isSubtracted, all);
       return addParts(expr.rhs(), isSubtracted != (expr.kind() == ExprKind::Sub), all);
     }
-    const int64_t above = mostOf(expr), below = mostOf(constant(0) - expr);
+    // What remains is 0 or more and below its divisor, which is asked to be 1 or more.
+    const bool remains = expr.kind() == ExprKind::FloorMod;
+    const int64_t above = mostOf(remains ? expr.rhs() : expr), below = remains ? 0 : mostOf(constant(0) - expr);
     all.low -= isSubtracted ? above : below;
     all.high += isSubtracted ? below : above;
   }

@@ -10,13 +10,13 @@ SOMEWHERE = 1 << 20  # nothing is launched there
 
 
 def dense(shape):
-    return [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    return tuple(math.prod(shape[i + 1:]) for i in range(len(shape)))
 
 
 def call_of(signature):
     """With 1 for each of its numbers."""
     numbers = {name: 1 for name in signature.numbers}
-    shapes = signature.shapes({}, numbers)
+    shapes = {name: tuple(shape) for name, shape in signature.shapes({}, numbers).items()}
     tensors = [(t.name, SOMEWHERE, t.type, shapes[t.name], dense(shapes[t.name])) for t in signature.tensors]
     return _programs.make_call(signature.name, tensors, numbers, signature.numbers)
 
